@@ -285,7 +285,8 @@ class ModelBasedProposer:
         known = finished.first(n_known)
         models, seconds = self._conditioned.get(
             space,
-            digest(known, streams.seed),
+            # Of the same rows known, more may have been fitted on.
+            digest(training, streams.seed) + digest(known, streams.seed),
             lambda: condition(fitted, settings, space, known, streams),
         )
         return models, total_seconds(fit_seconds, seconds)

@@ -23,6 +23,7 @@ Target = Literal["log_regret", "normal_scores", "standardize", "raw"]
 TARGETS: tuple[Target, ...] = get_args(Target)
 
 _VISIBLE = 1e-6  # relative difference of losses, far larger than rounding
+_ROUNDING = 1e-12  # relative difference of reports that may differ from their mean by rounding
 _SAME = 1e-15  # relative difference of losses that differ by rounding only
 _PAIRS = 3  # complete rows from which the final loss of others is predicted
 _MOST_STEPS = 100  # at which it is predicted, those of the most rows
@@ -135,8 +136,15 @@ def _predict_final(history: History, losses: FloatArray) -> FloatArray:
         if known.sum() < _PAIRS:
             continue
         x, y = early[known] - early[known].mean(), ends[known] - ends[known].mean()
-        slope = max(0.0, float(x @ y) / float(x @ x)) if x.any() else 0.0
-        predicted = ends[known].mean() + slope * (shown[len(complete) :] - early[known].mean())
+        width, slope = np.abs(x).max(), 0.0
+        # Equal reports may differ from their mean by rounding, which predicts nothing.
+        if width <= _ROUNDING * np.abs(early[known]).max():
+            width = 1.0
+        else:
+            x /= width  # its squares could be too small for a float
+            slope = max(0.0, float(x @ y) / float(x @ x))
+        beyond = (shown[len(complete) :] - early[known].mean()) / width
+        predicted = ends[known].mean() + slope * beyond
         final[rows] = np.clip(predicted, low, high + _BEHIND * (high - low))
     return final
 

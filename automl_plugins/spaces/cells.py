@@ -26,6 +26,7 @@ from ConfigSpace.hyperparameters import (
 )
 from scipy.stats import beta, truncnorm
 
+from automl_plugins.spaces.ranges import scale_of
 from automl_plugins.spaces.restriction import (
     Domain,
     Range,
@@ -205,7 +206,7 @@ def pieces(hp: Hyperparameter[Any, Any], k: int) -> list[Domain]:
         return _integers_at(low, high, cuts)
     if cuts is None:
         cuts = [_between(domain.low, domain.high, u, log=log) for u in inner]
-    return list(_ranges(domain.low, domain.high, cuts))
+    return list(_ranges(domain.low, domain.high, cuts, rounded=scale_of(hp) is None))
 
 
 def _groups(n: int, k: int) -> list[range]:
@@ -245,11 +246,13 @@ def _quantiles(hp: Hyperparameter[Any, Any], k: int) -> list[float] | None:
     return None
 
 
-def _ranges(low: float, high: float, cuts: Sequence[float]) -> Iterator[Range]:
-    """Ranges between cuts, without cuts that ConfigSpace would round to the same number."""
+def _ranges(low: float, high: float, cuts: Sequence[float], *, rounded: bool) -> Iterator[Range]:
+    """Ranges between distinct cuts, which may be ``rounded`` as ConfigSpace rounds them."""
     for cut in cuts:
-        limit = _rounded(cut)
-        below = _rounded(min(limit - 10.0**-_PLACES, math.nextafter(limit, -math.inf)))
+        limit = _rounded(cut) if rounded else cut
+        below = math.nextafter(limit, -math.inf)
+        if rounded:
+            below = _rounded(min(limit - 10.0**-_PLACES, below))
         if low < below < limit < high:
             yield Range(low, below, limit)
             low = limit

@@ -63,8 +63,9 @@ class Range:
     Attributes:
         low: Smallest one.
         high: Largest one.
-        limit: Where the next range begins, for real numbers; None where none follows. ConfigSpace
-            rounds bounds to 13 decimal places, so ``high`` is up to 1e-13 below it.
+        limit: Where the next range begins, for real numbers; None where none follows. ``high`` is
+            the number before it, or up to 1e-13 below it where ConfigSpace rounds bounds to 13
+            decimal places.
     """
 
     low: float
@@ -340,6 +341,10 @@ def narrow(
     if default is NotSet and holds(domain, hp.default_value):
         default = hp.default_value
     if isinstance(domain, Range):
+        if (
+            default is not NotSet
+        ):  # between ``high`` and ``limit`` lies what is rounded to ``high``
+            default = min(default, domain.high)
         return _narrow_number(hp, domain, default, keep=domain == whole)
     if isinstance(hp, OrdinalHyperparameter):
         return ordinal(hp.name, domain, default=default, meta=hp.meta)

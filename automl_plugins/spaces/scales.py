@@ -23,6 +23,8 @@ FEW_FLOATS: Final = 2**40  # of a range whose floats have a vector each
 
 _FARTHEST = 2.0**20  # widths of the range from its ends: values of an old range may be anywhere
 _LARGE, _NEAR = 2**40, 2**12
+_LAST_DIGITS = 4.0  # of a value that the sum of an end and so many steps has rounded
+_LARGEST_SNAP = 0.25  # of a step
 _LARGEST, _LEAST = sys.float_info.max, 5e-324
 
 
@@ -210,7 +212,10 @@ class Steps(Scale):
             place = (values - self.low) / self.step
             whole = np.rint(place)
             # (0.3 - 0.0) / 0.1 is 2.9999999999999996, and equal values must have equal vectors.
-            return np.where(np.abs(place - whole) <= 1e-9 * np.maximum(1.0, whole), whole, place)
+            size = max(abs(self.low), abs(self.high))
+            least = min(_LAST_DIGITS * np.spacing(size) / self.step, _LARGEST_SNAP)
+            near = np.maximum(1e-9 * np.maximum(1.0, whole), least)
+            return np.where(np.abs(place - whole) <= near, whole, place)
 
     def _vector(self, values: FloatArray) -> FloatArray:
         assert self.n is not None

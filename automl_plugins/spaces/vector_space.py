@@ -294,10 +294,14 @@ class VectorSpace:
         """All configurations as vectors (n, d), or None when there are more than ``limit``."""
         if self._everything is not None:
             return self._everything if len(self._everything) <= limit else None
-        if limit > self._too_small:
-            self._everything = self._enumerate(limit)
+        if limit <= self._too_small:
+            return None
+        found = self._enumerate(limit)
+        if found is None:
             self._too_small = limit
-        return self._everything
+        else:  # another thread, with a smaller limit, must not take it away
+            self._everything = found
+        return found
 
     def _enumerate(self, limit: int) -> FloatArray | None:
         rows = np.full((1, self.d), np.nan)

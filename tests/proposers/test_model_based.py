@@ -165,6 +165,23 @@ def test_the_model_between_refits_is_that_of_the_refit_point() -> None:
     assert [propose(always, history.first(n)).n_rows for n in (130, 131)] == [130, 131]
 
 
+def test_a_failure_that_brings_an_earlier_fit_finds_no_models_of_the_one_before() -> None:
+    """Of 134 rows known 128 were fitted on; with a failure as row 135 it is 132 of them."""
+    known = observed(SQUARE, 134)
+    history = History.of(
+        np.vstack([known.vectors, [[0.3, 0.4]]]),
+        np.append(known.losses, np.nan),
+        status=np.append(known.status, Status.FAILED),
+    )
+    points = SQUARE.features(SQUARE.sample(20, np.random.default_rng(0)))
+    warm, cold = (forest(AveragedProcess(), target="standardize") for _ in range(2))
+    warm.models(SQUARE, known, Streams(5))
+    again, anew = (
+        p.models(SQUARE, history, Streams(5))[0].predict(points)[0] for p in (warm, cold)
+    )
+    np.testing.assert_array_equal(again, anew)
+
+
 def test_processes_are_fitted_half_as_often_and_take_in_the_rows_between() -> None:
     points = {63: 63, 64: 64, 67: 64, 127: 124, 128: 128, 135: 128, 259: 256, 511: 496}
     points |= {2047: 1984}

@@ -253,6 +253,22 @@ def test_final_losses_of_pruned_rows_by_hand(
     np.testing.assert_allclose(found, [*(final for _, final in complete), *expected])
 
 
+@pytest.mark.parametrize("early", [0.01, 0.1, 1.0 / 3.0, 7e11, 1e-170])
+def test_equal_reports_predict_the_mean_end(early: float) -> None:
+    """Their mean may differ from them by rounding."""
+    rng = np.random.default_rng(3)
+    for n in range(3, 30):
+        ends = rng.random(n)
+        found = effective_losses(with_curves([(early, end) for end in ends], [early + 0.3]))
+        assert found[-1] == pytest.approx(ends.mean(), rel=1e-12)
+
+
+def test_reports_whose_squares_are_no_floats() -> None:
+    complete = [(1e-170 * x, 1.0 + 2.0 * x) for x in range(3)]
+    found = effective_losses(with_curves(complete, [1.5e-170]))
+    assert found[-1] == pytest.approx(4.0)
+
+
 def test_a_diverged_report_does_not_turn_the_line() -> None:
     complete = [(x / 10, x / 10) for x in range(8)] + [(1e30, 0.2)]
     found = effective_losses(with_curves(complete, [0.25, 0.55]))[-2:]

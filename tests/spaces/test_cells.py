@@ -207,6 +207,31 @@ def test_ranges_at_the_limits_of_precision(low: float, high: float, k: int) -> N
             assert cell.contains({n: float(cell.space[n].to_value(u)) for n in ("x", "y")})
 
 
+@pytest.mark.parametrize(
+    ("low", "high"), [(2**-17, 2.0**7), (1e-16, 1.0), (1e-20, 1e-10), (1e-300, 1.0), (1e-15, 1e-9)]
+)
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_ranges_that_configspace_would_round_are_cut_exactly(
+    low: float, high: float, k: int
+) -> None:
+    space = ConfigurationSpace()
+    space.add(float_range("x", low, high, log=True))
+    ranges = [cell.domains["x"] for cell in partition(space, k)]
+    ends = [(r.low, r.high) for r in ranges if isinstance(r, Range)]
+    assert len(ends) == k and (ends[0][0], ends[-1][1]) == (low, high)
+    for (_, before), (after, _) in itertools.pairwise(ends):
+        assert math.nextafter(before, math.inf) == after
+    widths = [math.log(b) - math.log(a) for a, b in ends]
+    assert widths == pytest.approx([math.log(high / low) / k] * k)
+
+
+def test_a_default_between_two_cells_moves_to_the_end_of_its_own() -> None:
+    for i, j in itertools.product(range(-24, 0), range(2, 9)):
+        space = ConfigurationSpace()
+        space.add(float_range("x", 2.0**i, 2.0 ** (i + j), log=True))
+        assert len(partition(space, 2)) == 2
+
+
 # Other distributions
 
 

@@ -23,6 +23,7 @@ from automl_plugins.spaces.ranges import (
     integer_range,
     multiples_on_a_log_scale,
 )
+from automl_plugins.spaces.scales import Steps
 from automl_plugins.spaces.vector_space import VectorSpace
 
 LARGEST = sys.float_info.max
@@ -65,6 +66,16 @@ def test_floats_survive_and_keep_their_order(
         span = 0.0 if log else 1e-15 * (high / 2 - low / 2)
         assert values[0] == pytest.approx(low, rel=1e-12, abs=span)
         assert values[-1] == pytest.approx(high, rel=1e-12, abs=span)
+
+
+@pytest.mark.parametrize(
+    ("low", "step"), [(0.0, 0.1), (1e5, 1e-3), (-1e7, 0.01), (1e9, 0.1), (1e12, 1e-3), (0.3, 1e-9)]
+)
+def test_every_step_has_its_own_place(low: float, step: float) -> None:
+    steps = Steps(low, step, 301, is_integer=False)
+    values = steps.to_value(np.linspace(0.0, 1.0, 301))
+    np.testing.assert_array_equal(steps.index(values), np.arange(301))
+    assert steps.legal_value(values).all() and not steps.legal_value(values + 0.4 * step).any()
 
 
 @settings(max_examples=40, deadline=None)

@@ -66,6 +66,13 @@ def test_each_model_once_then_in_proportion_to_two_to_the_n() -> None:
     assert p_value(study, dict.fromkeys(expected, 1.0), "model", 4) < 1e-6
 
 
+def test_weights_whose_sum_is_no_float() -> None:
+    study = run(
+        WeightedModelSampler("model", weights=dict.fromkeys(N_PARAMETERS, 1e308), seed=0), 3
+    )
+    assert len(study.trials) == 3
+
+
 def test_given_weights_from_the_first_trial_on() -> None:
     weights = {"none": 1, "one": 2, "three": 0, "five": 3.0}
     study = run(WeightedModelSampler("model", weights=weights, seed=0), 300)
