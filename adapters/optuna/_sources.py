@@ -73,9 +73,10 @@ def read_sources(sources: AnySources | None, task: str | None = None) -> Sources
     """
     marks: dict[str, str] = {}
     if isinstance(sources, str) and sources == AUTO:
-        sources = RecognisedMemory(task=task, logger=_logger)
+        sources = RecognisedMemory(logger=_logger)
     if isinstance(sources, RecognisedMemory):
-        own = sources if task is None else sources.without({task})
+        own = sources.without(() if task is None else {task})
+        own.growing = True  # conditions are found out by the trials
         return Sources(own, Foresight({}, ()), marks)
     if _holds_studies(sources):
         each = sources if isinstance(sources, Sequence) and not isinstance(sources, str) else ()

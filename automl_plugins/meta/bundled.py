@@ -137,11 +137,13 @@ class Recognition(NamedTuple):
         candidates: Those of which the space has the most; more than ``learners`` if it is not
             clear which is meant.
         line: What is to be known of it, for the log.
+        choices: Categorical hyperparameters of the space that are not the learner's.
     """
 
     learners: tuple[str, ...]
     candidates: tuple[str, ...]
     line: str
+    choices: tuple[str, ...] = ()
 
 
 def recognise(space: VectorSpace) -> Recognition:
@@ -161,7 +163,7 @@ def recognise(space: VectorSpace) -> Recognition:
         if len(shared) >= least:  # only then are its runs read
             known = bundled(learner).space
             shared = [n for n in shared if speak_alike(known[called[n]], space.space[n])]
-        if len(shared) >= least:
+        if len(shared) >= least and len(_without_foreign_parents(space, shared)) >= 2:
             found[learner] = shared
             rank = len(shared), sum(n.rpartition("__")[2] == called[n] for n in shared)
             if rank >= most:
@@ -191,4 +193,20 @@ def recognise(space: VectorSpace) -> Recognition:
         f"The search space is that of {name} ({listed}), whose bundled {used} used."
         f"{same} memory=None turns it off, the name of a memory chooses that one."
     )
-    return Recognition(twins, tuple(best), line)
+    own = set(found[first])
+    choices = [n for n, c in zip(space.names, space.categorical, strict=True) if c]
+    foreign = tuple(n for n in choices if n in varying and n not in own)
+    return Recognition(twins, tuple(best), line, foreign)
+
+
+def _without_foreign_parents(space: VectorSpace, names: list[str]) -> list[str]:
+    """Those of ``names`` that are active whatever parameters outside ``names`` are.
+
+    The hyperparameters of one algorithm among several depend on the choice of it.
+    """
+    found: list[str] = []
+    for name in space.names:  # parents first
+        parents = [p.name for p in space.space.parents_of[name] if p.size > 1]
+        if name in names and all(parent in found for parent in parents):
+            found.append(name)
+    return found

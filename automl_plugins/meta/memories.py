@@ -20,6 +20,7 @@ from automl_plugins.meta.alignment import MemoryMismatch, note_coverage
 from automl_plugins.meta.bundled import LEARNERS, Recognition, bundled, recognise, together
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.tasks import read_meta_features
+from automl_plugins.records.history import History
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.choices import one_of
@@ -370,6 +371,7 @@ def _uninformative(known: Known) -> dict[str, str]:
 
 # --- that of the package, by the search space -------------------------------------------------
 
+_SHOWN = 3  # complete trials that have shown whether there are several algorithms
 AUTO = "auto"  # as a memory: the bundled one of the learner that is recognised
 
 
@@ -388,14 +390,19 @@ class RecognisedMemory:
     Names are the same for regressions and classifications: where the space has as many of a
     learner's two memories, the tasks of both are used.
 
+    A search among several algorithms is of no learner: at least two of the hyperparameters must be
+    active whatever the choices that are not the learner's.
+
     An INFO line says what was recognised, and how to turn it off or choose another one; so it does
-    where the learner is not clear. That the space is of no learner is a DEBUG line. Where none is
-    recognised the mismatch is an expected one, so that a search continues without a memory and
-    without a warning; every new search space is looked at again.
+    where the learner is not clear, or is no longer recognised. That the space is of no learner is
+    otherwise a DEBUG line. Where none is recognised the mismatch is an expected one, so that a
+    search continues without a memory and without a warning; every new search space is looked at
+    again.
 
     Args:
         task: Name of the task that is searched: the runs on the data set of that name are left
             out.
+        growing: Whether parameters and conditions of the space are discovered by the trials.
         logger: Takes the line.
 
     Example::
@@ -406,8 +413,15 @@ class RecognisedMemory:
 
     store = None
 
-    def __init__(self, *, task: str | None = None, logger: logging.Logger = _logger) -> None:
+    def __init__(
+        self,
+        *,
+        task: str | None = None,
+        growing: bool = False,
+        logger: logging.Logger = _logger,
+    ) -> None:
         self.exclude = frozenset() if task is None else frozenset({task})
+        self.growing = growing
         self.logger = logger
         self._said: str | tuple[str, ...] = ""
         self._opened: dict[tuple[str, ...], TaskMemory] = {}
@@ -426,15 +440,12 @@ class RecognisedMemory:
         Raises:
             MemoryMismatch: If no learner is recognised, or none of its runs lies in the space.
         """
-        last = self._last  # read once: threads share the memory
-        if last is None or last[0] is not space:
-            self._last = last = (space, recognise(space))
-            found = last[1]
-            level = logging.INFO if found.candidates else logging.DEBUG
-            self._say(found.line, level, about=found.learners)
-        learners, _, line = last[1]
-        if not learners:
-            raise MemoryMismatch(line, expected=True)
+        found = self._recognise(space)
+        was_in_use = isinstance(self._said, tuple)
+        level = logging.INFO if found.candidates or was_in_use else logging.DEBUG
+        self._say(found.line, level, about=found.learners)
+        if not (learners := found.learners):
+            raise MemoryMismatch(found.line, expected=True)
         if learners not in self._opened:
             known = TaskMemory(together(learners), growing=True, logger=self.logger)
             self._opened[learners] = known.without(self.exclude)
@@ -443,6 +454,24 @@ class RecognisedMemory:
         except MemoryMismatch as mismatch:
             self._say(f"{mismatch} The search continues without a memory.", logging.INFO)
             raise MemoryMismatch(str(mismatch), expected=True) from None
+
+    def waits(self, space: VectorSpace, history: History) -> bool:
+        """Whether the next trials may show that the search is one among several algorithms.
+
+        So it may be in a space that grows, as long as all complete trials have the same value of a
+        choice that is not the learner's; three are enough.
+        """
+        complete = history.vectors[history.status == Status.COMPLETE]
+        if not self.growing or len(complete) >= _SHOWN:
+            return False
+        columns = [space.space.index_of[name] for name in self._recognise(space).choices]
+        return any(len(np.unique(c[~np.isnan(c)])) < 2 for c in complete[:, columns].T)
+
+    def _recognise(self, space: VectorSpace) -> Recognition:
+        last = self._last  # read once: threads share the memory
+        if last is None or last[0] is not space:
+            self._last = last = (space, recognise(space))
+        return last[1]
 
     def _say(self, line: str, level: int, *, about: tuple[str, ...] = ()) -> None:
         """Log the choice of a learner once, also in a space that grows."""

@@ -30,8 +30,8 @@ from automl_plugins.meta.memories import (
     task_memory,
 )
 from automl_plugins.meta.warm_start import advise
+from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
-from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 
 
@@ -250,7 +250,7 @@ FOREST, LIGHTGBM, XGBOOST = (
 def test_a_learner_is_recognised_by_its_hyperparameters(
     space: Any, learner: str | tuple[str, ...] | None
 ) -> None:
-    found, candidates, told = recognise(VectorSpace(ConfigurationSpace(space)))
+    found, candidates, told, _ = recognise(VectorSpace(ConfigurationSpace(space)))
     assert set(found) <= set(candidates)
     assert found == ((learner,) if isinstance(learner, str) else learner or ())
     assert ("bundled memory is used" in told) == (len(found) == 1)
@@ -262,7 +262,7 @@ def test_all_bundled_spaces_are_recognised_by_the_names_that_are_known() -> None
     for learner in LEARNERS:
         space = bundled(learner).space
         assert sorted(space) == sorted(HYPERPARAMETERS[learner])
-        found, _, told = recognise(VectorSpace(space))
+        found, _, told, _ = recognise(VectorSpace(space))
         if learner.startswith(("lightgbm", "xgboost")):
             classifier = learner.removesuffix("_regression")
             assert found == (classifier, f"{classifier}_regression")
@@ -303,11 +303,61 @@ def test_a_space_is_served_by_the_memory_of_its_learner(
     assert "wine" not in {task.name for task in memory.without({"wine"}).on(small).tasks}
     again = pickle.loads(pickle.dumps(memory))
     np.testing.assert_array_equal(again.on(small).vectors, memory.on(small).vectors)
+    caplog.clear()
+    caplog.set_level(logging.DEBUG, logger="automl_plugins.meta.memories")
+    with pytest.raises(MemoryMismatch):
+        RecognisedMemory().on(other)
+    assert [r.levelname for r in caplog.records] == ["DEBUG"]  # none was in use before
     assert [(r.levelname, r.message.partition(",")[0]) for r in lines] == [
         ("INFO", "The search space is that of svm (C"),
-        ("DEBUG", "The search space is that of no learner with a bundled memory (lightgbm"),
+        ("INFO", "The search space is that of no learner with a bundled memory (lightgbm"),
         ("INFO", "The search space may be that of svm or logistic_regression (C"),
     ]
+
+
+def branching(choice: str, branches: dict[str, dict[str, Any]], **always: Any) -> VectorSpace:
+    """A choice, what is active for each of its options, and what always is."""
+    space = ConfigurationSpace(always)
+    parent = Categorical(choice, list(branches))
+    space.add(parent)
+    for option, hyperparameters in branches.items():
+        own = [Float(name, bounds) for name, bounds in hyperparameters.items()]
+        space.add(own)
+        space.add(EqualsCondition(child, parent, option) for child in own)
+    return VectorSpace(space)
+
+
+def test_one_algorithm_among_several_is_not_recognised() -> None:
+    svm, forest = {"C": ANY, "gamma": ANY}, {"n_estimators": ANY, "max_depth": ANY}
+    for branches in ({"svm": svm, "forest": forest}, {"svm": svm, "bayes": {}}):
+        found = recognise(branching("algorithm", branches))  # XGBoost has a gamma, too
+        assert not found.learners and not found.choices
+    # The choice is the learner's own, or some of its hyperparameters do not depend on it.
+    own = recognise(branching("kernel", {"rbf": {"gamma": ANY}, "linear": {}}, C=ANY))
+    assert own.learners == ("svm",) and not own.choices
+    free = {name: ANY for name in ("reg_alpha", "reg_lambda", "subsample", "learning_rate")}
+    trees = {"max_depth": ANY, "min_child_weight": ANY}
+    found = recognise(branching("booster", {"gbtree": trees, "gblinear": {}}, **free))
+    assert found.learners[0] == "xgboost" and found.choices == ("booster",)
+
+
+def test_a_memory_waits_until_a_choice_has_shown_that_it_is_not_one_of_algorithms() -> None:
+    space = VectorSpace(ConfigurationSpace({"C": ANY, "gamma": ANY, "scaler": ["a", "b", "c"]}))
+    growing, known = RecognisedMemory(growing=True), RecognisedMemory()
+    scaler = space.space.index_of["scaler"]
+    vectors = space.sample(6, np.random.default_rng(0))
+    vectors[:, scaler] = 0.0
+    losses = np.arange(6.0)
+    status = np.array([Status.COMPLETE, Status.FAILED, *[Status.COMPLETE] * 4])
+    history = History.of(vectors, np.where(status == Status.FAILED, np.nan, losses), status=status)
+    waits = [growing.waits(space, history.first(n)) for n in range(7)]
+    assert waits == [True, True, True, True, False, False, False]  # three are complete
+    vectors[2, scaler] = 1.0
+    other = History.of(vectors, history.losses, status=status)
+    assert [growing.waits(space, other.first(n)) for n in (1, 2, 3)] == [True, True, False]
+    assert not any(known.waits(space, history.first(n)) for n in range(7))
+    svm = VectorSpace(ConfigurationSpace({"C": ANY, "gamma": ANY, "kernel": ["rbf", "poly"]}))
+    assert not growing.waits(svm, History.of(svm.sample(1, np.random.default_rng(0)), [1.0]))
 
 
 def test_the_prefix_of_a_step_hides_no_learner() -> None:
@@ -389,9 +439,8 @@ def test_memories_of_several_algorithms_serve_a_search_among_them() -> None:
         own = [copy.deepcopy(hyperparameter) for hyperparameter in memory.space.values()]
         space.add(own)
         space.add(EqualsCondition(hyperparameter, algorithm, learner) for hyperparameter in own)
-    # One of them is recognised among the others.
-    known = RecognisedMemory().on(VectorSpace(space))
-    assert {c["algorithm"] for c in to_values(space, known.vectors)} == {"svm"}
+    # None is recognised by itself: its suggestions would all be of one algorithm.
+    assert not recognise(VectorSpace(space)).learners
     together = [record for memory in learners.values() for record in memory.records()]
     design = advise(space, together, k=6)
     assert {c["algorithm"] for c in design.configurations} == {"svm", "knn"}

@@ -93,7 +93,7 @@ def test_a_space_keeps_all_but_the_names() -> None:
 )
 def test_native_names_are_those_of_the_bundled_memories(learner: str, space: Any) -> None:
     native = ConfigurationSpace(space)
-    found, _, told = recognise(VectorSpace(native))
+    found, _, told, _ = recognise(VectorSpace(native))
     assert found == (learner, f"{learner}_regression"), told
     dataset = bundled(learner).aligned(native)
     shared = set(dataset.coverage[0].shared)
