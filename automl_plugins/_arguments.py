@@ -13,6 +13,8 @@ from importlib import import_module
 from numbers import Integral, Real
 from typing import Any, Self, TypeVar
 
+import numpy as np
+
 _LONGEST = 60  # characters of a value
 _LARGEST = sys.float_info.max  # whole numbers above it cannot become floats
 T = TypeVar("T")
@@ -63,6 +65,12 @@ def check_share(name: str, value: Any) -> None:
         raise _refusal(name, value, Real, "a number in [0, 1]")
 
 
+def check_flag(name: str, value: Any) -> None:
+    """Raise TypeError unless ``value`` is True or False; a text would count as True."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {describe(value)}.")
+
+
 def _is(kind: type, value: Any) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool)
 
@@ -75,7 +83,11 @@ def _refusal(name: str, value: Any, kind: type, allowed: str, optional: bool = F
 def one_of(name: str, value: str, allowed: Sequence[str]) -> None:
     """Raise ValueError unless ``value`` is one of the ``allowed``."""
     if value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
+        near = get_close_matches(value, allowed, n=1) if isinstance(value, str) else []
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(
+            f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.{hint}"
+        )
 
 
 def refuse_foreign(

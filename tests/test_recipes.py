@@ -278,6 +278,21 @@ def test_options_reach_the_settings() -> None:
             TypeError,
             "cost_exponent must be a number in",
         ),
+        (
+            lambda: recipes.auto(None, cost_exponent=2.0),
+            ValueError,
+            r"cost_exponent must be .*got 2",
+        ),
+        (lambda: recipes.auto(n_suggested=-1), ValueError, "n_suggested must be an integer >= 0"),
+        (lambda: recipes.auto("svm", task=3), TypeError, "task must be the name of this task"),  # type: ignore[arg-type]
+        *(
+            (
+                partial(make, per_second="yes"),  # type: ignore[arg-type]
+                TypeError,
+                "per_second must be True or False, got 'yes'",
+            )
+            for make in (recipes.auto, recipes.gbqr, recipes.gbqr_thesis)
+        ),
         (lambda: recipes.tst(MEMORY, bandwidth=0.0), ValueError, "bandwidth"),
         (lambda: recipes.tst(MEMORY, distance="meta_features"), ValueError, "meta_features"),
         (lambda: recipes.tst(3), TypeError, "memory must be"),  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ import inspect
 import logging
 import math
 import os
+import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
@@ -26,7 +27,7 @@ from hyperopt.base import validate_loss_threshold, validate_timeout
 from hyperopt.exceptions import AllTrialsFailed, InvalidAnnotatedParameter
 from tqdm import tqdm
 
-from automl_plugins._arguments import check_integer, document_arguments
+from automl_plugins._arguments import check_integer, describe, document_arguments
 from automl_plugins.bandits.successive_filtering import Score
 from automl_plugins.records.trial import as_number
 from automl_plugins.streams import Streams
@@ -39,6 +40,7 @@ from ._pyll import choices, find_needed, label_of
 from ._run import EarlyStop, Run
 from .algos import Boasf, boasf
 from .proposing import Suggest
+from .trials import check_trials, values_of
 
 logger = logging.getLogger(__name__)
 
@@ -140,6 +142,7 @@ def boasf_fmin(
         )
     method.space(domain)  # raises for a space without arms
     trials = _trials(trials, trials_save_file)
+    _check_labels(trials, domain)
     Run(
         method=method,
         streams=Streams(int(_generator(rstate).integers(2**31 - 1))),
@@ -172,11 +175,14 @@ boasf_fmin.__doc__ = document_arguments(
 
 
 def _trials(trials: Trials | None, trials_save_file: str) -> Trials:
+    folder = os.path.dirname(trials_save_file)
+    if folder and not os.path.isdir(folder):
+        raise ValueError(f"trials_save_file={trials_save_file!r}: there is no folder {folder!r}.")
     if trials is None:
         if trials_save_file and os.path.exists(trials_save_file):
-            with open(trials_save_file, "rb") as file:
-                return load(file)
+            return _load_trials(trials_save_file)
         return Trials()
+    check_trials("boasf_fmin", trials)
     if trials.asynchronous:
         raise ValueError(
             f"{type(trials).__name__} evaluates trials by itself, which boasf_fmin cannot control:"
@@ -184,6 +190,32 @@ def _trials(trials: Trials | None, trials_save_file: str) -> Trials:
         )
     trials.refresh()
     return trials
+
+
+def _load_trials(path: str) -> Trials:
+    try:
+        with open(path, "rb") as file:
+            found = load(file)
+    except (pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError) as error:
+        found = error
+    if not isinstance(found, Trials):
+        raise ValueError(
+            f"trials_save_file={path!r} is there, and has no trials that boasf_fmin or fmin has"
+            f" saved ({describe(found)}). Move it away, or name another file."
+        )
+    return found
+
+
+def _check_labels(trials: Trials, domain: Domain) -> None:
+    """Raise ValueError for a trial that has none of the labels of the space."""
+    for document in all_documents(trials):
+        drawn = values_of(document)
+        if drawn and domain.params and not drawn.keys() & domain.params.keys():
+            raise ValueError(
+                f"Trial {document['tid']} has the labels {', '.join(drawn)}; the search space has"
+                f" {', '.join(domain.params)}. A search of another space needs trials, and a"
+                " trials_save_file, of its own."
+            )
 
 
 def _generator(rstate: Any) -> np.random.Generator:

@@ -330,7 +330,9 @@ def explain(trials: Trials | Document, tid: int | None = None) -> Explanation:
     documents = {document["tid"]: document for document in all_documents(trials)}
     number = max(documents, default=None) if tid is None else tid
     if number is None or number not in documents:
-        raise ValueError(f"There is no trial {number!r}; there are {len(documents)} trials.")
+        if not documents:
+            raise ValueError("There are no trials yet: fmin adds them to the trials it is given.")
+        raise ValueError(f"There is no trial {number}; there are {len(documents)} trials.")
     return _explain_document(documents[number])
 
 

@@ -126,7 +126,18 @@ def _is_store(address: str) -> bool:
         return True
     import sqlalchemy as sa  # few sources are databases
 
-    engine = sa.create_engine(check_exists(address))
+    try:
+        engine = sa.create_engine(check_exists(address))
+    except sa.exc.ArgumentError as error:  # also of a kind of database that is not known
+        raise ValueError(
+            f"{address!r} is not the address of a database: studies are in those that Optuna"
+            f" takes, a store in sqlite:///FILE or postgresql://USER@HOST/DATABASE. {error}."
+        ) from None
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"{address!r} needs a driver that is not installed: pip install {error.name}",
+            name=error.name,
+        ) from None
     try:
         return not {"studies", "trials"} <= set(sa.inspect(engine).get_table_names())
     except sa.exc.DatabaseError:

@@ -16,7 +16,7 @@ from smac.model.multi_objective_model import MultiObjectiveModel
 from smac.random_design import AbstractRandomDesign, ProbabilityRandomDesign
 from smac.runhistory.encoder import RunHistoryEIPSEncoder
 
-from automl_plugins._arguments import refuse_foreign
+from automl_plugins._arguments import check_kind, refuse_foreign
 from automl_plugins.meta.memories import AUTO, AlignedMemory, Memory
 from automl_plugins.proposers.explanation import Explanation
 from automl_plugins.recipes import auto, gbqr, gbqr_surrogate
@@ -85,6 +85,8 @@ class GBQRFacade(Facade):
         known = [*_PARTS, *self._options]
         refuse_foreign(type(self).__name__, parts, known, _OF_SCENARIO)
         options = {name: parts.pop(name) for name in self._options if name in parts}
+        allowed = "a Scenario first, then the target function"
+        check_kind(type(self).__name__, scenario, Scenario, allowed)
         if scenario.count_objectives() > 1 or parts.get("multi_objective_algorithm") is not None:
             raise ValueError(
                 f"{type(self).__name__} minimises one objective: combine several into one cost, or"

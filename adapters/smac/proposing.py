@@ -63,8 +63,9 @@ class ProposerConfigSelector(Selector):
         min_trials: Configurations that must have finished a budget before its costs are the
             losses; None takes one more than the largest number of active hyperparameters.
         random_design: Decides when a random configuration is taken instead. None: never,
-            but in a scenario with budgets every fifth time, as SMAC's ``MultiFidelityFacade``: a
-            bracket of configurations that are alike has little to choose from.
+            but in a scenario with budgets every fifth time after the memory's suggestions, as
+            SMAC's ``MultiFidelityFacade``: a bracket of configurations that are alike has little
+            to choose from.
         seed: Non-negative integer; None takes the scenario's.
 
     Raises:
@@ -109,6 +110,8 @@ class ProposerConfigSelector(Selector):
         super().__init__(scenario, retrain_after=1, min_trials=enough)
         self.proposer = proposer
         self.random_design = random_design
+        # They count as all configurations do, so random ones would take their places.
+        self._n_suggested = getattr(getattr(proposer, "proposer", None), "n_suggested", 0)
         self._has_budgets = scenario.min_budget is not None and scenario.max_budget is not None
         self._streams = Streams(scenario.seed if seed is None else seed)
         self._rows = Rows(scenario.configspace, enough)
@@ -169,11 +172,18 @@ class ProposerConfigSelector(Selector):
 
         Raises:
             TypeError: For anything but a configuration.
+            ValueError: For a configuration that is none of this run.
         """
         allowed = "a configuration, such as what optimize() of the facade returns"
         check_kind("explain", config, Configuration, allowed)
         key, known = self._key(config), self.runhistory.config_ids.items()
-        number = next((n for other, n in known if self._key(other) == key), len(known) + 1)
+        number = next((n for other, n in known if self._key(other) == key), None)
+        if number is None:
+            if key not in self._proposals | self._waiting:
+                raise ValueError(
+                    f"The configuration is none of the {len(known)} of this run: {dict(config)}."
+                )
+            number = len(known) + 1
         stored: Mapping[str, Any] | None = None
         if (proposal := self._proposals.get(key)) is not None:
             stored = proposal.to_dict()
@@ -194,7 +204,11 @@ class ProposerConfigSelector(Selector):
             design.next_iteration()
             if design.check(k):
                 return self._random(history, k)
-        elif self._has_budgets and self._streams.generator("interleave", k).random() < _RANDOM:
+        elif (
+            self._has_budgets
+            and k >= self._n_suggested
+            and self._streams.generator("interleave", k).random() < _RANDOM
+        ):
             return self._random(history, k)
         try:
             proposal = ask(self.proposer, self.space, history, self._streams, k)

@@ -239,7 +239,7 @@ class Pulls:
     """All pulls of a search, and the losses behind their rewards."""
 
     records: ArmRecords  # finished pulls in the order in which they finished, then running ones
-    losses: FloatArray  # of each pull (n,), minimised; NaN where unknown
+    losses: FloatArray  # of each pull (n,), minimised; NaN where unknown or infeasible
     scale: RewardScale  # from losses to rewards
 
     @classmethod
@@ -265,6 +265,8 @@ class Pulls:
         scale = RewardScale.of(values[~bad], reward_range)
         rewards = scale.rewards(values)
         rewards[bad] = 0.0
+        if infeasible is not None:
+            values = np.where(infeasible, np.nan, values)
         return cls(ArmRecords.of(arm, rewards, seconds=seconds, status=status), values, scale)
 
     @property

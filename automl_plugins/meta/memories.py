@@ -97,13 +97,16 @@ def read_memory(memory: Memory | None) -> Known:
             text = "" if isinstance(memory, str) else "the text "
             hint = f" Did you mean {text}{near[0]!r}?" if near else ""
             raise ValueError(
-                f"{error}{hint} Give an address or a path, or the name of a bundled memory:"
+                f"{error}{hint} It may be the path or address of a store that is there"
+                " (MetaStore(...) makes one), or the name of a bundled memory:"
                 f" {', '.join(LEARNERS)}."
             ) from None
         with open_store(memory) as store:
             return store.records()
     if memory is not None and callable(found := getattr(memory, "records", None)):
         return list(found())
+    if isinstance(memory, TaskRecord):
+        memory = [memory]
     if isinstance(memory, Iterable):
         records = list(memory)
         if all(isinstance(record, TaskRecord) for record in records):
@@ -250,7 +253,7 @@ class TaskMemory:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of all tasks of the memory."""
-        return _names(self.known)
+        return names_of(self.known)
 
     def without(self, names: Collection[str]) -> Self:
         """The same memory with further tasks left out, all of them if need be."""
@@ -308,7 +311,12 @@ def task_memory(memory: Memory | AlignedMemory, *, task: str | None = None) -> A
     """``memory`` as it is if it aligns itself, else a ``TaskMemory`` of it; errors of that.
 
     ``"auto"`` is a ``RecognisedMemory``.
+
+    Raises:
+        TypeError: For a task that is not a name.
     """
+    if not isinstance(task, str | None):
+        raise TypeError(f"task must be the name of this task, or None, got {describe(task)}.")
     if isinstance(memory, AlignedMemory):
         return memory
     if isinstance(memory, str) and memory == AUTO:
@@ -316,14 +324,15 @@ def task_memory(memory: Memory | AlignedMemory, *, task: str | None = None) -> A
     return TaskMemory(memory, task=task)
 
 
-def _names(known: Known) -> tuple[str, ...]:
+def names_of(known: Known) -> tuple[str, ...]:
+    """Names of the tasks of a memory."""
     tasks = known.tasks if isinstance(known, MetaDataset) else known
     return tuple(dict.fromkeys(task.name for task in tasks))
 
 
 def _informative(known: Known, logger: logging.Logger) -> Known:
     """The tasks that something can be learnt from; a warning says why others are left out."""
-    reasons, n = _uninformative(known), len(_names(known))
+    reasons, n = _uninformative(known), len(names_of(known))
     listed = [f"{name}: {why}" for name, why in reasons.items()]
     if len(reasons) == n:
         raise MemoryMismatch(

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from ConfigSpace import ConfigurationSpace
 
+from automl_plugins._arguments import describe
 from automl_plugins.meta.plain import (
     check_name,
     digest,
@@ -76,6 +77,11 @@ class Recorder:
         if task is not None:
             check_name(task, "The name of a task")
         name = "" if task is None else task
+        if not isinstance(meta_features, Mapping | None):
+            raise TypeError(
+                "meta_features must be numbers by name, such as meta_features(X, y) returns them,"
+                f" got {describe(meta_features)}."
+            )
         plain_meta_features(meta_features or {}, task=name)
         plain_tags(tags or {}, task=name)
         self.store: WritableStore = (

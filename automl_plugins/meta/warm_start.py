@@ -17,6 +17,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import partial
 from typing import Any, Literal, cast, get_args
 
@@ -32,7 +33,7 @@ from automl_plugins.spaces.vector_space import VectorSpace
 from . import designs
 from .alignment import align, note_coverage
 from .designs import InitialDesign
-from .memories import Memory, open_memory
+from .memories import Memory, names_of, open_memory, read_memory
 
 logger = logging.getLogger("automl_plugins.meta.warm_start")
 
@@ -134,7 +135,8 @@ def advise(
         found = fit_design(function, space)
         found = replace(found, suggestions=found.suggestions[:k])
     else:
-        dataset = open_memory(memory, space, exclude=exclude)
+        records = read_memory(memory)
+        dataset = open_memory(records, space, exclude=exclude)
         known = dataset.meta_feature_names()
         described = describe_task(task, X, y, wanted=bool(known)) or {}
         found = function(space, dataset, described, k)
@@ -147,11 +149,22 @@ def advise(
                 " kind, and described in the same way?",
             )
         notes += note_coverage(dataset.coverage)
+        notes += note_unknown(exclude, names_of(records))
     if len(found) < k:
         notes += (f"{k} suggestions were asked for, there are {len(found)}.",)
     found = replace(found, notes=(*found.notes, *notes))
     logger.info("%s", found)
     return found
+
+
+def note_unknown(exclude: Collection[str], known: Collection[str]) -> tuple[str, ...]:
+    """Notes on excluded tasks that the memory does not have, but others with a similar name."""
+    near = {name: get_close_matches(name, known, n=1) for name in exclude if name not in known}
+    return tuple(
+        f"exclude: the memory has no task {name!r}. Did you mean {found[0]!r}?"
+        for name, found in near.items()
+        if found
+    )
 
 
 def design_of(design: AnyDesign) -> InitialDesign | Design:

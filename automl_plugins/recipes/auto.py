@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Unpack
 
 from automl_plugins import surrogates
+from automl_plugins._arguments import check_flag, check_integer, check_share
 from automl_plugins.meta.memories import AUTO, AlignedMemory, Memory, task_memory
 from automl_plugins.meta.tasks import describe_task
 from automl_plugins.meta.transfer import BlendedTemplate, TransferTemplate
@@ -87,6 +88,9 @@ def auto(
         MemoryMismatch: For a memory without another task, unless it is a store.
         ValueError: For an argument outside its range.
     """
+    check_integer("n_suggested", n_suggested, 0)
+    check_flag("per_second", per_second)
+    check_share("cost_exponent", cost_exponent)
     shared: dict[str, Any] = dict(
         timed=per_second,
         cost_exponent=cost_exponent if per_second else 0.0,

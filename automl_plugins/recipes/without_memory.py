@@ -7,7 +7,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast, get_args
 
 from automl_plugins import surrogates
-from automl_plugins._arguments import check_finite, one_of
+from automl_plugins._arguments import check_finite, check_flag, check_share, one_of
 from automl_plugins.proposers.acquisition import SMAC_SEARCH
 from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings
 from automl_plugins.proposers.models import FailedTrials
@@ -112,6 +112,9 @@ def gbqr(
     Raises:
         ValueError: For an argument outside its range, or one that ``thesis=True`` does not take.
     """
+    check_flag("thesis", thesis)
+    check_flag("per_second", per_second)
+    check_share("cost_exponent", cost_exponent)
     if thesis:
         given = dict(
             alpha=alpha,
@@ -175,6 +178,7 @@ def gbqr_thesis(*, per_second: bool = False, **options: Unpack[Options]) -> Mode
       evaluated twice; with several workers running evaluations repel; the final loss of a
       pruned evaluation is predicted, see ``proposers.targets.effective_losses``.
     """
+    check_flag("per_second", per_second)
     options = preset_options(
         options, n_startup=3, n_candidates=10_000, max_rows=None, failed_trials="ignore"
     )
@@ -229,6 +233,7 @@ def surrogate(
         TypeError: For a surrogate without ``fit`` and ``predict``.
     """
     one_of("acquisition", acquisition, get_args(AcquisitionName))
+    check_share("cost_exponent", cost_exponent)
     one_of("startup", startup, get_args(Startup))
     if isinstance(surrogate, str):
         one_of("surrogate", surrogate, tuple(SURROGATES))

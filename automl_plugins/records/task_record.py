@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
+from automl_plugins._arguments import check_flag, describe
 from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.records.trial import (
     Status,
@@ -195,15 +196,19 @@ class TaskRecord:
             name: Name of the task.
             loss: Column of the loss; missing for a run that failed.
             parameters: Columns of the hyperparameters; None takes all that nothing else names.
-            seconds: Column of the durations.
+            seconds: Column of the durations: numbers of seconds, or timedeltas.
             space: The space that was searched.
             maximize: Whether ``loss`` is a score, larger is better.
             meta_features: Properties of the data.
 
         Raises:
+            TypeError: For anything but a frame, a name and columns.
             ValueError: For a column that the frame does not have, or one of losses or seconds
                 with something else than numbers.
         """
+        check_flag("maximize", maximize)
+        if not isinstance(name, str):
+            raise TypeError(f"name must be that of the task, got {describe(name)}.")
         measured = [loss] if seconds is None else [loss, seconds]
         names = parameter_columns(frame, parameters, measured)
         present = frame[names].notna().to_numpy()
@@ -230,29 +235,60 @@ def parameter_columns(
     """Columns of the hyperparameters: those named, or all that are not ``measured``.
 
     Raises:
-        ValueError: For a column that the frame does not have.
+        TypeError: For anything but a frame and a sequence of names.
+        ValueError: For a column that the frame does not have, or has twice, or one that is both
+            named and measured.
     """
+    if not hasattr(frame, "columns"):
+        raise TypeError(
+            f"frame must be a data frame, such as pandas.read_csv(path), got {describe(frame)}."
+        )
+    if isinstance(parameters, str):
+        raise TypeError(f"parameters must be names of columns: [{parameters!r}].")
+    columns = list(frame.columns)
+    if twice := [str(c) for c in dict.fromkeys(columns) if columns.count(c) > 1]:
+        raise ValueError(f"The frame has more than one column {', '.join(map(repr, twice))}.")
     if parameters is None:
-        parameters = [c for c in frame.columns if c not in measured]
-    if absent := [c for c in [*parameters, *measured] if c not in frame.columns]:
+        parameters = [c for c in columns if c not in measured]
+    if absent := [c for c in [*parameters, *measured] if c not in columns]:
         raise ValueError(
             f"The frame has no column {', '.join(map(repr, absent))}; it has"
-            f" {', '.join(map(str, frame.columns))}."
+            f" {', '.join(map(str, columns))}."
+        )
+    if both := [c for c in parameters if c in measured]:
+        raise ValueError(
+            f"{', '.join(map(repr, both))} cannot be a hyperparameter and what was measured."
         )
     return list(parameters)
 
 
-def as_floats(values: npt.ArrayLike, what: str) -> FloatArray:
-    """A copy of ``values`` as floats, in any shape; a ValueError begins with ``what``."""
+def as_floats(values: npt.ArrayLike, what: str, remedy: str = "") -> FloatArray:
+    """A copy of ``values`` as floats, in any shape.
+
+    Raises:
+        ValueError: For anything but numbers; it begins with ``what`` and ends with ``remedy``.
+    """
     try:
         return np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{what} must be numbers, NaN where one is unknown: {error}.") from error
+        raise ValueError(
+            f"{what} must be numbers, NaN where one is unknown: {error}{remedy}."
+        ) from error
 
 
 def float_column(frame: pd.DataFrame, name: str) -> FloatArray:
-    """A column as floats, gaps as NaN; ValueError for one with something else."""
+    """A column as floats, gaps as NaN, timedeltas in seconds.
+
+    Raises:
+        ValueError: For a column with something else.
+    """
+    column = frame[name]
+    if column.dtype.kind == "m":
+        return np.asarray(column.to_numpy() / np.timedelta64(1, "s"), dtype=np.float64)
+    if column.dtype.kind == "M":
+        raise ValueError(f"Column {name!r} has dates; subtract the beginnings from the ends.")
     try:
-        return frame[name].to_numpy(dtype=np.float64)
+        return column.to_numpy(dtype=np.float64)
     except (TypeError, ValueError):
-        return as_floats(frame[name].tolist(), f"Column {name!r}")
+        remedy = f"; pandas.to_numeric(frame[{name!r}], errors='coerce') makes the others NaN"
+        return as_floats(column.tolist(), f"Column {name!r}", remedy)

@@ -123,6 +123,7 @@ def test_pulls_keep_infeasible_and_infinite_losses_off_the_scale() -> None:
         infeasible=np.array([False, False, False, True, True]),
     )
     np.testing.assert_array_equal(pulls.records.reward, [1.0, 0.0, 0.0, 0.0, NAN])
+    np.testing.assert_array_equal(pulls.losses, [2.0, 6.0, math.inf, NAN, NAN])  # none is the best
     assert (pulls.scale.best, pulls.scale.worst, pulls.rescaled) == (2.0, 6.0, True)
     assert pulls.given_up() == set()
     failed = Pulls.from_losses(

@@ -133,6 +133,9 @@ def test_tasks_are_left_out(memory: Any) -> None:
     task, exclude = {"NumberOfInstances": 300.0}, ["t2", "other"]
     design = advise(SPACE, memory, k=8, task=task, design="knn", exclude=exclude)
     assert not any("t2" in suggestion.reason for suggestion in design)
+    assert not any("exclude" in note for note in design.notes)  # its runs may come later
+    design = advise(SPACE, memory, k=3, task=task, exclude=["tt2"])
+    assert "exclude: the memory has no task 'tt2'. Did you mean 't2'?" in design.notes
 
 
 def test_few_shared_meta_features_are_told() -> None:

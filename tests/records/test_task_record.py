@@ -1,6 +1,7 @@
 """What is remembered of one task."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -96,6 +97,43 @@ def test_a_frame_becomes_a_record() -> None:
     np.testing.assert_array_equal(
         TaskRecord.from_frame(whole, name="a", loss="score").losses, [1.0, np.nan]
     )
+
+
+def test_durations_of_a_frame_become_seconds() -> None:
+    times = pd.to_timedelta([1.5, None, 120], unit="s")
+    frame = pd.DataFrame({"x": [1, 2, 3], "loss": [3.0, 2.0, 1.0], "t": times})
+    for unit in ("ns", "us", "ms"):
+        given = frame.astype({"t": f"timedelta64[{unit}]"})
+        record = TaskRecord.from_frame(given, name="a", loss="loss", seconds="t")
+        np.testing.assert_array_equal(record.seconds, [1.5, np.nan, 120.0])
+    dated = frame.assign(t=pd.Timestamp("2026-01-01"))
+    with pytest.raises(ValueError, match="Column 't' has dates; subtract"):
+        TaskRecord.from_frame(dated, name="a", loss="loss", seconds="t")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"frame": "runs.csv"}, TypeError, "frame must be a data frame, .*got 'runs.csv'"),
+        ({"name": 3}, TypeError, "name must be that of the task, got 3"),
+        ({"maximize": "no"}, TypeError, "maximize must be True or False, got 'no'"),
+        ({"parameters": "x"}, TypeError, r"parameters must be names of columns: \['x'\]"),
+        ({"parameters": ["x", "loss"]}, ValueError, "'loss' cannot be a hyperparameter and what"),
+        ({"loss": "text"}, ValueError, r"0,1.*; pandas\.to_numeric\(frame\['text'\], errors='coe"),
+        (
+            {"frame": pd.DataFrame([[1, 2, 3]], columns=["x", "x", "loss"])},
+            ValueError,
+            "The frame has more than one column 'x'",
+        ),
+    ],
+)
+def test_what_is_no_frame_of_runs_is_refused(
+    arguments: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    frame = pd.DataFrame({"x": [1, 2], "loss": [3.0, 2.0], "text": ["0,1", "2"]})
+    given: dict[str, Any] = {"frame": frame, "name": "a", "loss": "loss", **arguments}
+    with pytest.raises(error, match=message):
+        TaskRecord.from_frame(**given)
 
 
 def test_a_description_is_added() -> None:

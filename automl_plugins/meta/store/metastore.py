@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
+from automl_plugins._arguments import check_kind
 from automl_plugins._versions import require
 from automl_plugins.meta.alignment import AlignOptions
 from automl_plugins.meta.dataset import MetaDataset
@@ -202,6 +203,11 @@ class MetaStore:
             TypeError: For a value that cannot be stored; then none of the runs is.
             ValueError: The same.
         """
+        allowed = (
+            "a TaskRecord: record(store, task=...).add(...) of an adapter reads studies, trials"
+            " and run histories, TaskRecord.from_frame reads data frames"
+        )
+        check_kind("MetaStore.add", record, TaskRecord, allowed)
         added = rows.Rows.of(record, search=search, keys=keys)
         return self._database.write(partial(rows.add_runs, rows=added))
 

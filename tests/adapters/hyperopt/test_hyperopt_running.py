@@ -298,6 +298,33 @@ def test_trials_made_of_points_are_evaluated_first() -> None:
     assert all(set(d["misc"]["vals"]) == {"model", "C", "depth"} for d in trials.trials)
 
 
+def test_trials_of_another_space_are_refused(tmp_path: Path) -> None:
+    path, other = (
+        str(tmp_path / "trials.pkl"),
+        {"space": hp.choice("k", [{"x": hp.uniform("x", 0, 1)}, {}])},
+    )
+    run(max_evals=4, trials_save_file=path)
+    before = Path(path).read_bytes()
+    with pytest.raises(ValueError, match=r"Trial 0 has the labels .*; the search space has k, x"):
+        run(lambda c: 1.0, max_evals=9, trials_save_file=path, **other)
+    assert Path(path).read_bytes() == before
+
+
+@pytest.mark.parametrize("content", [b"", b"some text", pickle.dumps({"a": 1})])
+def test_a_file_without_trials_is_refused_by_its_name(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "trials.pkl"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"trials\.pkl' is there, and has no trials"):
+        run(trials_save_file=str(path))
+    assert path.read_bytes() == content
+    calls: list[Any] = []
+    with pytest.raises(ValueError, match=r"there is no folder '.*nowhere'"):
+        run(calls.append, trials_save_file=str(tmp_path / "nowhere" / "trials.pkl"))
+    with pytest.raises(TypeError, match=r"boasf_fmin takes hyperopt\.Trials"):
+        run(calls.append, trials=[])
+    assert not calls
+
+
 def test_more_points_than_evaluations_are_refused_or_left() -> None:
     with pytest.raises(ValueError, match="2 points, but max_evals is 1"):
         run(points_to_evaluate=POINTS, max_evals=1)

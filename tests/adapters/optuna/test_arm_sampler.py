@@ -17,6 +17,7 @@ from automl_plugins.adapters.optuna import (
     GBQRSampler,
     WeightedModelSampler,
     _private,
+    arm_report,
 )
 from automl_plugins.adapters.optuna._inner import startup_trials
 from automl_plugins.adapters.optuna.arm_sampler import ArmSampler
@@ -271,7 +272,10 @@ def test_infinite_pruned_and_infeasible_trials(log: Any) -> None:
             return -5.0  # would be the best of all, and would set the scale
         return x
 
-    pulls = pulls_of(run(even(), 40, objective))
+    study = run(even(), 40, objective)
+    best = min(t.value for t in study.trials if t.value is not None and t.value >= 0.0)
+    assert f"best {best:.6g}, by ok" in str(arm_report(study))
+    pulls = pulls_of(study)
     arm, rewards = pulls.records.arm, pulls.records.reward
     assert set(pulls.records.status[arm == 0]) == {Status.FAILED}
     assert set(rewards[arm == 2]) == {0.0}

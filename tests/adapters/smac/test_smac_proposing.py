@@ -695,6 +695,24 @@ def test_a_memory_suggests_first_and_leaves_the_task_itself_out(tmp_path: Path) 
     assert names[0] == names[1]
 
 
+def test_random_configurations_of_a_budgeted_search_come_after_the_suggestions(
+    tmp_path: Path,
+) -> None:
+    for seed in range(4):
+        given: dict[str, Any] = {"memory": EARLIER, "n_suggested": 4, **BUDGETS}
+        smac = facade(tmp_path / str(seed), kind=AutoFacade, seed=seed, **given)
+        asked = [smac.ask().config for _ in range(12)]
+        found = [selector_of(smac).explain(c).origin for c in dict.fromkeys(asked)]
+        assert found[:4] == ["suggested"] * 4 and "random" not in found[:4]
+
+
+def test_a_configuration_of_no_run_is_not_explained(tmp_path: Path) -> None:
+    smac = facade(tmp_path, kind=AutoFacade, n_trials=3)
+    search(smac)
+    with pytest.raises(ValueError, match="The configuration is none of the 3 of this run"):
+        selector_of(smac).explain(search_space().sample_configuration(9)[8])
+
+
 def test_a_run_whose_trials_are_in_the_memory_by_now_is_continued(tmp_path: Path) -> None:
     def made(memory: list[TaskRecord], **given: Any) -> AbstractFacade:
         return facade(tmp_path, kind=AutoFacade, name="own", memory=memory, n_trials=9, **given)
