@@ -257,6 +257,24 @@ def test_a_mismatch_is_named_once_no_branch_is_left_that_could_fit(
     assert "share no hyperparameter" in told
 
 
+def test_a_search_among_algorithms_tries_them_all_first() -> None:
+    """The first trial may show the hyperparameters of a learner, and nothing but these."""
+
+    def objective(trial: optuna.Trial) -> float:
+        algorithm = trial.suggest_categorical("algorithm", ["svm", "forest", "bayes"])
+        if algorithm == "svm":
+            return trial.suggest_float("C", 1e-3, 1e3, log=True) + trial.suggest_float(
+                "gamma", 0, 1
+            )
+        if algorithm == "forest":
+            return trial.suggest_int("n_estimators", 5, 50) + trial.suggest_int("max_depth", 1, 9)
+        return 1.0
+
+    for seed in range(6):
+        first = params(search(AutoSampler(seed=seed), objective, 3))
+        assert {values["algorithm"] for values in first} == {"svm", "forest", "bayes"}
+
+
 # --- what it tells ------------------------------------------------------------------------------
 
 
