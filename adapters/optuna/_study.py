@@ -28,6 +28,7 @@ _logger = get_logger("optuna.automl_plugins")
 
 _FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 _ASKS = 60.0  # seconds within which a trial asks for its values, if its worker is alive
+_ENOUGH = 5  # complete trials, of which one should have a cost
 _RULE_TRIALS = 1000  # newest complete trials from which conditions are inferred
 
 
@@ -107,6 +108,7 @@ class StudyReader:
         self._foresight = foresight or Foresight({}, ())
         self._reading = Reading()
         self._unusable: list[UnusableCost] = []  # of the trials that are being read
+        self._said = False  # that no trial has a cost
         self._begun: int | None = None  # number of the first trial that the study was read for
         self._conditions: tuple[int, list[Rule], set[str]] = (-1, [], set())
         self._space: tuple[Any, UnionSpace] | None = None
@@ -186,9 +188,16 @@ class StudyReader:
                 if not (is_known or error.is_number):
                     raise error
                 _logger.warning(f"{error} Its seconds count as unknown.")
+        complete = columns.facts("status") == Status.COMPLETE
+        unknown = callable(self._cost) and np.isnan(columns.facts("seconds")).all()
+        if unknown and not self._said and complete.sum() >= _ENOUGH:
+            self._said = True
+            _logger.warning(
+                f"cost={self._cost!r} has returned no number of seconds for any of"
+                f" {len(columns)} trials: the search does without seconds."
+            )
         if has_cost or not isinstance(self._cost, str) or self._cost == "duration":
             return
-        complete = columns.facts("status") == Status.COMPLETE
         # Earlier ones may be of an objective that did not know of the cost yet.
         assert self._begun is not None
         if (complete & (columns.facts("number") >= self._begun)).any():

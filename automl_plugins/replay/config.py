@@ -83,7 +83,10 @@ def _tables(name: str, entry: dict[str, Any], folder: Path) -> list[Table]:
     gaps: dict[str, Any] = {}
     if "none" in entry:  # pandas would read some texts, such as "None", as gaps
         gaps = {"keep_default_na": False, "na_values": [""]}
-    frame = read_csv(folder / entry.pop("file"), **gaps)
+    try:
+        frame = read_csv(check_exists(str(folder / entry.pop("file"))), **gaps)
+    except ValueError as error:
+        raise ValueError(f"[tables.{name}]: {error}") from error
     group = entry.pop("group", None)
     for key in ("curves", "curve_seconds"):  # keys in TOML are text
         if key in entry:

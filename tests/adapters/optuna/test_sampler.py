@@ -228,6 +228,18 @@ def test_the_seconds_of_an_unusable_cost_are_unknown(
     assert len(said) == (bad is not None) and all(f"for trial {number}:" in m for m in said)
 
 
+def test_a_cost_that_is_never_known_is_said_once(log: pytest.LogCaptureFixture) -> None:
+    def nothing(trial: optuna.trial.FrozenTrial) -> None:
+        return trial.user_attrs.get("secnods")
+
+    study = optuna.create_study(sampler=GBQRSampler(cost=nothing, seed=0))
+    study.optimize(bowl, n_trials=5)
+    assert not [m for m in log.messages if "seconds" in m]
+    study.optimize(bowl, n_trials=5)
+    (said,) = [m for m in log.messages if "seconds" in m]
+    assert "nothing" in said and "has returned no number of seconds for any of 5 trials" in said
+
+
 def test_a_cost_need_not_have_a_hash() -> None:
     @dataclass
     class Slower:
