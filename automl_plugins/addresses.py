@@ -37,7 +37,9 @@ def is_to_come(address: str) -> bool:
     if _SQLITE.match(address) is None:
         return False
     file = file_of(address)
-    return file is not None and not file.exists() and _hint(file) == "."
+    if file is None or file.exists() or not file.parent.is_dir():
+        return False
+    return _similar(file) is None
 
 
 def file_of(address: str) -> Path | None:
@@ -80,13 +82,17 @@ def _hint(file: Path) -> str:
     """End of the message: a file with a similar name in the same folder, if there is one."""
     if not file.parent.is_dir():
         return f": there is no folder {str(file.parent)!r}."
+    if (found := _similar(file)) is None:
+        return "."
+    return f"; did you mean {(as_database(found) if is_sqlite(found) else str(found))!r}?"
+
+
+def _similar(file: Path) -> Path | None:
+    """A file with a similar name in the same folder, which exists."""
     names = [other.name for other in file.parent.iterdir() if other.is_file()]
     near = get_close_matches(file.name, names, n=1)
     near = near or [name for name in names if Path(name).stem == file.name]
-    if not near:
-        return "."
-    found = file.with_name(near[0])
-    return f"; did you mean {(as_database(found) if is_sqlite(found) else str(found))!r}?"
+    return file.with_name(near[0]) if near else None
 
 
 @contextmanager

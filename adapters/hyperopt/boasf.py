@@ -193,15 +193,17 @@ def _trials(trials: Trials | None, trials_save_file: str) -> Trials:
 
 
 def _load_trials(path: str) -> Trials:
+    remedy = "that boasf_fmin or fmin has saved. Move it away, or name another file."
     try:
         with open(path, "rb") as file:
             found = load(file)
-    except (pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError) as error:
-        found = error
+    except (pickle.UnpicklingError, EOFError) as error:
+        raise ValueError(
+            f"trials_save_file={path!r} is there, and has no trials {remedy}"
+        ) from error
     if not isinstance(found, Trials):
         raise ValueError(
-            f"trials_save_file={path!r} is there, and has no trials that boasf_fmin or fmin has"
-            f" saved ({describe(found)}). Move it away, or name another file."
+            f"trials_save_file={path!r} is there, and has {describe(found)}, no trials {remedy}"
         )
     return found
 

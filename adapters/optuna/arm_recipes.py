@@ -386,9 +386,9 @@ class BOASFSampler(ArmSampler):
             _logger.warning(
                 f"{n_arms} arms share a budget of {budget:g} trials: not every arm will be tried."
             )
-        turn = self._next(situation)
         self._note_spent(self._known(_private.whole_study(study)), situation)
-        if opened := turn.opened:
+        opened = self._next(situation).opened
+        if opened:
             # If the study is continued with another budget, these rounds do not count.
             noted = [r.to_dict() | {"budget": list(self._budget)} for r in opened]
             _private.write_rounds(study, trial, self.arm, noted)

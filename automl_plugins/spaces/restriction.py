@@ -341,10 +341,8 @@ def narrow(
     if default is NotSet and holds(domain, hp.default_value):
         default = hp.default_value
     if isinstance(domain, Range):
-        if (
-            default is not NotSet
-        ):  # between ``high`` and ``limit`` lies what is rounded to ``high``
-            default = min(default, domain.high)
+        # Between ``high`` and ``limit`` lies what is rounded to ``high``.
+        default = default if default is NotSet else min(default, domain.high)
         return _narrow_number(hp, domain, default, keep=domain == whole)
     if isinstance(hp, OrdinalHyperparameter):
         return ordinal(hp.name, domain, default=default, meta=hp.meta)

@@ -229,7 +229,7 @@ def test_the_seconds_of_an_unusable_cost_are_unknown(
 
 
 def test_a_cost_that_is_never_known_is_said_once(log: pytest.LogCaptureFixture) -> None:
-    def nothing(trial: optuna.trial.FrozenTrial) -> None:
+    def nothing(trial: optuna.trial.FrozenTrial) -> Any:
         return trial.user_attrs.get("secnods")
 
     study = optuna.create_study(sampler=GBQRSampler(cost=nothing, seed=0))
