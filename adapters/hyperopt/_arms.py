@@ -282,7 +282,10 @@ def cells(known: PyllSpace, split: Split, max_arms: int) -> ArmSpace:
         raise ValueError(f"split must be at least 2, got {split!r}.")
     whole = [name for name in pieces if name in unbounded(known.expr, known)]
     notes = [f"Not split, since they have no bounds: {', '.join(whole)}."] if whole else []
-    vary = {n: k for n, k in pieces.items() if n not in whole and space[n].size > 1}
+    if never := [name for name in pieces if name not in space]:
+        notes.append(f"Not split, since their probability is zero: {', '.join(never)}.")
+    fixed = {*whole, *never}
+    vary = {n: k for n, k in pieces.items() if n not in fixed and space[n].size > 1}
     try:
         found = partition(space, vary, max_arms=max_arms)
     except ValueError as error:

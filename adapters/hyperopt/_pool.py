@@ -159,6 +159,10 @@ class Pool:
         try:
             returned, seconds = future.result()
             result = self._domain.evaluate_async2(returned, Ctrl(self._trials, document))
+        except SystemExit:  # of the worker, not of this process
+            self._give_back(executor)
+            left = RuntimeError("The objective has called sys.exit().")
+            return _end(document, None, left, began, start)
         except Exception as error:
             self._give_back(executor, died=isinstance(error, BrokenExecutor))
             return _end(document, None, error, began, start)

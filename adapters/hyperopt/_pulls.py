@@ -114,11 +114,13 @@ def read_pulls(
     cost: Cost = None,
     reward_range: tuple[float, float] | None = None,
     new: Sequence[Document] = (),
+    all_alive: bool = False,
 ) -> Situation:
     """Read the trials as pulls; cancelled trials and those outside all arms are left out.
 
     A trial is read again only if its state or its result has changed. ``cost`` gives the seconds
-    of a finished trial, see ``charge``; ``new`` are trials that are not inserted yet.
+    of a finished trial, see ``charge``; ``new`` are trials that are not inserted yet. Unless
+    ``all_alive``, the worker of a trial that many others have overtaken is presumed dead.
     """
     known_arms, known_cost, read = _READ.get(trials, (None, None, {}))
     if known_arms is not arms or known_cost is not cost:
@@ -140,7 +142,7 @@ def read_pulls(
             row = Row(document, trial, arm, key, state, document["result"])
             read[document["tid"]] = row
         rows.append(row)
-    rows = _without_dead(rows)
+    rows = rows if all_alive else _without_dead(rows)
     return Situation(arms, documents, sorted(rows, key=lambda row: row.trial.place), reward_range)
 
 

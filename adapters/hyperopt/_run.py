@@ -59,6 +59,7 @@ class Run:
     _id: int | None = field(default=None, init=False)  # of a trial not proposed yet
 
     def __post_init__(self) -> None:
+        self.method.owns_workers = True
         documents = all_documents(self.trials)
         known = [values_of(document) for document in documents]
         self._points = [dict(point) for point in self.points if point not in known]

@@ -90,7 +90,11 @@ class ArmMethod(ABC):
         label, inner, seed, reward_range: See ``Bandit``; the seed is used by ``Algorithm``.
         cost: See ``Boasf``.
         repeats: Whether a configuration may be tried twice.
+        owns_workers: Whether every running trial is one of this process, so none has been left
+            by a worker that died.
     """
+
+    owns_workers = False
 
     label: str | None
     inner: Suggest | str
@@ -157,7 +161,14 @@ class ArmMethod(ABC):
     def read(self, domain: Domain, trials: Trials, new: Sequence[Document] = ()) -> Situation:
         """All trials as pulls, including ``new`` ones that are not inserted yet."""
         arms = self.space(domain).arms
-        return read_pulls(trials, arms, cost=self.cost, reward_range=self.reward_range, new=new)
+        return read_pulls(
+            trials,
+            arms,
+            cost=self.cost,
+            reward_range=self.reward_range,
+            new=new,
+            all_alive=self.owns_workers,
+        )
 
 
 @dataclass(kw_only=True)

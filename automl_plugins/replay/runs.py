@@ -383,7 +383,16 @@ class Journal:
         self.done = {(e["table"], e["method"], e["seed"]) for e in entries}
 
     def write(self, key: Key, frame: pd.DataFrame) -> None:
-        """Append one run; it counts as done only once it is on the disk."""
+        """Append one run; it counts as done only once it is on the disk.
+
+        Raises:
+            ValueError: For a name with a carriage return, which a CSV file does not keep.
+        """
+        if any("\r" in str(name) for name in key):
+            raise ValueError(
+                f"{self.path} cannot keep the carriage return in the name of {key[:2]!r}: rename"
+                " the table or the method."
+            )
         new = not self.path.exists() or not self.path.stat().st_size
         with self.path.open("a", encoding="utf-8", newline="") as file:
             file.write(frame.to_csv(index=False, header=new, lineterminator="\n"))

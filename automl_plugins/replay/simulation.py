@@ -164,7 +164,7 @@ class Simulation:
         assert table.curves is not None
         moments, now = [], started
         for column, step in enumerate(table.steps):
-            # Recorded seconds may be unknown or out of order; the clock never goes back.
+            # Recorded seconds may be out of order; the clock never goes back.
             now = min(max(now, started + self._seconds_at(row, column)), end[0])
             if not math.isnan(table.curves[row, column]):
                 moments.append((now, step, float(table.curves[row, column])))
@@ -173,7 +173,7 @@ class Simulation:
     def _seconds_at(self, row: int, column: int) -> float:
         if self.table.curve_seconds is None:
             return self.table.steps[column] / self.table.steps[-1]
-        return float(np.nan_to_num(self.table.curve_seconds[row, column]))
+        return float(self.table.curve_seconds[row, column])
 
     def _advance(self, order: int, running: _Running) -> None:
         _, step, loss = running.moments.pop(0)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ConfigSpace import Configuration, ConfigurationSpace
 from scipy.spatial.distance import cdist
 
-from automl_plugins.arrays import FloatArray
+from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.frameworks import searches_of
 from automl_plugins.records.task_record import as_floats, float_column, parameter_columns
 from automl_plugins.replay.frames import (
@@ -321,8 +321,27 @@ class Table:
             self.curve_seconds = self._check_seconds("curve_seconds", spent)
             if spent.shape != shape:
                 raise ValueError(f"Table {self.name!r}: curve_seconds has shape {spent.shape}.")
+            self._complete_curve_seconds(self.curve_seconds, ~np.isnan(self.curves))
         elif self.seconds is not None:
-            self.curve_seconds = self.seconds[:, None] * np.array(self.steps) / self.steps[-1]
+            self.curve_seconds = self._evenly(self.seconds)
+
+    def _evenly(self, seconds: FloatArray) -> FloatArray:
+        """Seconds (n,) of runs as those (n, s) to each step, all of which take as long."""
+        return np.outer(seconds, np.array(self.steps) / self.steps[-1])
+
+    def _complete_curve_seconds(self, spent: FloatArray, reported: BoolArray) -> None:
+        """Fill in unknown seconds (n, s), which would be free else; a note if a loss was there."""
+        unknown = np.isnan(spent)
+        if not unknown.any():
+            return
+        whole = np.ones(len(spent)) if self.seconds is None else self.seconds
+        spent[unknown] = self._evenly(whole)[unknown]
+        if n := int((unknown & reported).sum()):
+            note = (
+                f"{n} of {reported.sum()} losses of curves have no seconds: their steps share"
+                " those of the run evenly."
+            )
+            self.notes = tuple(dict.fromkeys([*self.notes, note]))
 
     def _read_row(self, row: int, config: Mapping[str, Any]) -> tuple[Any, ...]:
         known = {k: v for k, v in config.items() if not self._is_absent(k, v)}

@@ -205,6 +205,12 @@ def n_calls(log: Path) -> int:
     return len(log.read_text()) if log.exists() else 0
 
 
+def test_a_name_that_a_file_cannot_keep_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="cannot keep the carriage return in the name"):
+        run({"random": at_random}, table_of("a\rb"), path=tmp_path / "runs.csv")
+    assert len(run({"random": at_random}, table_of("a\rb"))) == 10
+
+
 def test_a_replay_goes_on_where_it_stopped(tmp_path: Path) -> None:
     path, log = tmp_path / "deep" / "runs.csv", tmp_path / "log"
     method = counted(log)

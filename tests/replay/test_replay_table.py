@@ -279,3 +279,17 @@ def test_other_losses_on_the_same_configurations() -> None:
     assert table.with_losses("bare", [0.0, 1.0]).seconds is None
     with pytest.raises(ValueError, match=r"'short': losses has shape \(1,\)"):
         table.with_losses("short", [1.0])
+
+
+def test_unknown_seconds_of_curves_are_those_of_the_run() -> None:
+    """They would be free else, and a budget of seconds would never end."""
+    losses = [[3.0, 2.0], [3.0, NAN]]
+    spent = [[1.0, NAN], [NAN, NAN]]
+    table = line([1.0, 2.0], seconds=[8.0, 4.0], curves=losses, steps=(1, 4), curve_seconds=spent)
+    np.testing.assert_array_equal(table.curve_seconds, [[1.0, 8.0], [1.0, 4.0]])
+    (note,) = [note for note in table.notes if "curves" in note]
+    assert note.startswith("2 of 3 losses of curves have no seconds")
+    untimed = line([1.0, 2.0], curves=losses, steps=(1, 4), curve_seconds=spent)
+    np.testing.assert_array_equal(untimed.curve_seconds, [[1.0, 1.0], [0.25, 1.0]])
+    known = line([1.0, 2.0], curves=losses, steps=(1, 4), curve_seconds=[[1, 2], [1, NAN]])
+    assert not [note for note in known.notes if "curves" in note]  # no loss was there

@@ -358,6 +358,15 @@ def conditional() -> Any:
     }
 
 
+def test_what_lies_below_an_option_of_probability_zero_is_not_split() -> None:
+    option = {"t": "b", "y": hp.uniform("y", 0, 1)}
+    space = {"x": hp.uniform("x", 0, 1), "m": hp.pchoice("m", [(1.0, {"t": "a"}), (0.0, option)])}
+    for split in (2, {"x": 2, "y": 3}):
+        found = arms(space, split=split)
+        assert found.arms.names == ("x in [0, 0.5)", "x in [0.5, 1]")
+        assert "Not split, since their probability is zero: y." in found.arms.notes
+
+
 def test_what_only_some_options_have_is_split_where_it_is_always_drawn() -> None:
     found = arms(conditional(), split=2)
     assert found.arms.names == (

@@ -548,6 +548,41 @@ def test_as_many_as_workers_are_evaluated_at_a_time(n: int, pool: int, options: 
     assert len(trials) == 24 and max(most) == n
 
 
+def test_a_long_trial_counts_however_many_overtake_it() -> None:
+    """Elsewhere the worker of a trial that 128 others have overtaken is presumed dead."""
+    trials, overtaken, calls = Trials(), threading.Event(), Counter[str]()
+
+    def objective(config: dict[str, Any]) -> float:
+        calls["all"] += 1
+        if calls["all"] == 1:
+            assert overtaken.wait(60)
+        elif calls["all"] == 140:  # later, so that one too many would begin before
+            threading.Timer(0.5, overtaken.set).start()
+        return loss_of(config)
+
+    with ThreadPoolExecutor(2) as executor:
+        run(objective, trials=trials, executor=executor, max_evals=140)
+    assert len(trials) == calls["all"] == 140
+
+
+def leaving(config: dict[str, Any]) -> float:
+    if config["type"] == "rf":
+        raise SystemExit(3)
+    return loss_of(config)
+
+
+@pytest.mark.parametrize("pool", [ThreadPoolExecutor, ProcessPoolExecutor])
+def test_a_worker_that_calls_exit_fails_its_trial_only(pool: Any) -> None:
+    trials = Trials()
+    with pool(2) as executor:
+        run(leaving, trials=trials, executor=executor, catch_eval_exceptions=True)
+        states = Counter(document["state"] for document in trials._dynamic_trials)
+        assert states[JOB_STATE_ERROR] > 0 and states[JOB_STATE_DONE] > 0
+        assert states.total() == 15 and JOB_STATE_RUNNING not in states
+        with pytest.raises(RuntimeError, match=r"has called sys\.exit\(\)"):
+            run(leaving, executor=executor)
+
+
 @pytest.mark.parametrize("n_workers", [2, 5])
 def test_a_budget_in_seconds_is_kept_by_several_workers(n_workers: int) -> None:
     trials = Trials()
