@@ -40,7 +40,7 @@ from ._pyll import choices, find_needed, label_of
 from ._run import EarlyStop, Run
 from .algos import Boasf, boasf
 from .proposing import Suggest
-from .trials import check_trials, values_of
+from .trials import check_labels, check_trials, values_of
 
 logger = logging.getLogger(__name__)
 
@@ -142,7 +142,8 @@ def boasf_fmin(
         )
     method.space(domain)  # raises for a space without arms
     trials = _trials(trials, trials_save_file)
-    _check_labels(trials, domain)
+    for document in all_documents(trials):
+        check_labels(f"Trial {document['tid']}", values_of(document), domain.params)
     Run(
         method=method,
         streams=Streams(int(_generator(rstate).integers(2**31 - 1))),
@@ -206,18 +207,6 @@ def _load_trials(path: str) -> Trials:
             f"trials_save_file={path!r} is there, and has {describe(found)}, no trials {remedy}"
         )
     return found
-
-
-def _check_labels(trials: Trials, domain: Domain) -> None:
-    """Raise ValueError for a trial that has none of the labels of the space."""
-    for document in all_documents(trials):
-        drawn = values_of(document)
-        if drawn and domain.params and not drawn.keys() & domain.params.keys():
-            raise ValueError(
-                f"Trial {document['tid']} has the labels {', '.join(drawn)}; the search space has"
-                f" {', '.join(domain.params)}. A search of another space needs trials, and a"
-                " trials_save_file, of its own."
-            )
 
 
 def _generator(rstate: Any) -> np.random.Generator:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -97,6 +97,15 @@ def note_of(document: Mapping[str, Any]) -> dict[str, Any]:
 def check_trials(function: str, trials: Any) -> None:
     """Raise TypeError for anything but trials."""
     check_kind(function, trials, Trials, "hyperopt.Trials, those that fmin was given as trials=")
+
+
+def check_labels(trial: str, drawn: Collection[str], labels: Collection[str]) -> None:
+    """Raise ValueError if a ``trial`` has labels, and none of them is one of the space."""
+    if drawn and labels and not set(labels) & set(drawn):
+        raise ValueError(
+            f"{trial} has the labels {', '.join(drawn)}; the search space has"
+            f" {', '.join(labels)}. A search of another space needs trials of its own."
+        )
 
 
 def finished_documents(trials: Trials) -> list[Document]:
@@ -214,12 +223,7 @@ class TrialReader:
         """
         names = self.vectors.names
         for row in vals:
-            drawn = [name for name, values in row.items() if len(values)]
-            if drawn and names and not set(names) & set(drawn):
-                raise ValueError(
-                    f"A trial has the labels {', '.join(drawn)}; the search space has"
-                    f" {', '.join(names)}. A search of another space needs trials of its own."
-                )
+            check_labels("A trial", [name for name, values in row.items() if len(values)], names)
         encoded = np.full((len(vals), self.vectors.d), math.nan)
         for column, name in enumerate(names):
             hyperparameter: Any = self.known.space[name]

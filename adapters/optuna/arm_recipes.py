@@ -365,7 +365,7 @@ class BOASFSampler(ArmSampler):
             view = known.with_finished(known.view(whole, trial), done)
             arms = self._asked(trial) or self._arms(known)
             situation = None if arms is None else known.situation(view, arms, trial.number + 1)
-            if situation is not None and self._next(situation).arm is None:
+            if situation is not None and self.is_spent(situation):
                 with contextlib.suppress(RuntimeError):  # not inside study.optimize
                     study.stop()
 
@@ -386,9 +386,9 @@ class BOASFSampler(ArmSampler):
             _logger.warning(
                 f"{n_arms} arms share a budget of {budget:g} trials: not every arm will be tried."
             )
-        self._note_spent(self._known(_private.whole_study(study)), situation)
-        opened = self._next(situation).opened
-        if opened:
+        turn = self._next(situation)
+        self._note_spent(self._known(_private.whole_study(study)), situation, turn)
+        if opened := turn.opened:
             # If the study is continued with another budget, these rounds do not count.
             noted = [r.to_dict() | {"budget": list(self._budget)} for r in opened]
             _private.write_rounds(study, trial, self.arm, noted)
@@ -397,20 +397,23 @@ class BOASFSampler(ArmSampler):
             if lost is not None:
                 _logger.warning(describe_lost_incumbent(outcome, situation.arms.names[lost]))
 
-    def _note_spent(self, known: ArmMemory, situation: Situation) -> None:
+    def _note_spent(self, known: ArmMemory, situation: Situation, turn: Turn) -> None:
         """Log once that no budget is left: a WARNING if it was spent before this run began."""
-        text, begins = self.describe_spent(situation), known.first_time("began")
-        if not text or not known.first_time("spent"):
+        begins = known.first_time("began")
+        if turn.arm is not None or not known.first_time("spent"):
             return
+        text = self.describe_spent(situation)
         if begins:
             _logger.warning(f"{text} Earlier trials of the study count: give a larger budget.")
         else:
             _logger.info(text)
 
+    def is_spent(self, situation: Situation) -> bool:
+        """Whether the budget is spent, or reserved for running trials."""
+        return self._next(situation).arm is None
+
     def describe_spent(self, situation: Situation) -> str:
-        """A sentence if the budget is spent, with what chooses the arms then; empty if not."""
-        if self._next(situation).arm is not None:
-            return ""
+        """A sentence on a budget that is spent, with what chooses the arms then."""
         arms = "the arms of the last round" if situation.rounds else "all arms: there was no round"
         return (
             f"The budget of {self.filtering.budget:g} {self.filtering.unit} is spent, or reserved"

@@ -75,8 +75,8 @@ def arm_report(
     unit: Unit = "trials"
     if isinstance(sampler, BOASFSampler):
         unit = sampler.filtering.unit
-        if spent := sampler.describe_spent(situation):
-            notes.append(spent)
+        if sampler.is_spent(situation):
+            notes.append(sampler.describe_spent(situation))
     return ArmReport.from_pulls(
         arms.names,
         situation.pulls,

@@ -19,7 +19,7 @@ from smac.runhistory import RunHistory, TrialInfo, TrialValue
 from automl_plugins._arguments import check_integer, check_kind
 from automl_plugins.proposers.explanation import Explanation, read_trust
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure, ask
-from automl_plugins.proposers.with_memory import WithFallback, check_fits
+from automl_plugins.proposers.with_memory import SuggestedStart, WithFallback, check_fits
 from automl_plugins.records.history import History
 from automl_plugins.spaces.values import as_configuration
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -104,14 +104,16 @@ class ProposerConfigSelector(Selector):
         check_integer("min_trials", min_trials, 1, optional=True)
         check_random_design(random_design)
         self.space = VectorSpace(scenario.configspace)
+        self._n_suggested = 0
         if isinstance(proposer, WithFallback):
             check_fits(proposer.memory, self.space)
+            if isinstance(proposer.proposer, SuggestedStart):
+                # They count as all configurations do, so random ones would take their places.
+                self._n_suggested = proposer.proposer.n_suggested
         enough = 1 + self.space.depth if min_trials is None else min_trials
         super().__init__(scenario, retrain_after=1, min_trials=enough)
         self.proposer = proposer
         self.random_design = random_design
-        # They count as all configurations do, so random ones would take their places.
-        self._n_suggested = getattr(getattr(proposer, "proposer", None), "n_suggested", 0)
         self._has_budgets = scenario.min_budget is not None and scenario.max_budget is not None
         self._streams = Streams(scenario.seed if seed is None else seed)
         self._rows = Rows(scenario.configspace, enough)

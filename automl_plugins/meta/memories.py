@@ -470,11 +470,10 @@ class RecognisedMemory:
         So it may be in a space that grows, as long as all complete trials have the same value of a
         choice that is not the learner's; three are enough.
         """
-        complete = history.vectors[history.status == Status.COMPLETE]
-        if not self.growing or len(complete) >= _SHOWN:
+        if not self.growing or (history.status == Status.COMPLETE).sum() >= _SHOWN:
             return False
         columns = [space.space.index_of[name] for name in self._recognise(space).choices]
-        return any(len(np.unique(c[~np.isnan(c)])) < 2 for c in complete[:, columns].T)
+        return bool(columns) and bool((history.n_tried[columns] < 2).any())
 
     def _recognise(self, space: VectorSpace) -> Recognition:
         last = self._last  # read once: threads share the memory

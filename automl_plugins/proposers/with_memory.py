@@ -98,14 +98,10 @@ def may_branch(space: VectorSpace, history: History) -> bool:
 
     The memory may know the parameters of just that option.
     """
-    complete = history.vectors[history.status == Status.COMPLETE]
-    if len(complete) >= _ENOUGH:
+    if (history.status == Status.COMPLETE).sum() >= _ENOUGH:
         return False
-    return any(
-        len(np.unique(column[~np.isnan(column)])) < size
-        for column, size in zip(complete.T, space.n_values, strict=True)
-        if size <= _MOST_OPTIONS
-    )
+    few = space.n_values <= _MOST_OPTIONS
+    return bool((history.n_tried < space.n_values)[few].any())
 
 
 def as_remembered(

@@ -196,6 +196,13 @@ class History:
         return part
 
     @property
+    def n_tried(self) -> IntArray:
+        """Number of distinct values (d,) that the complete rows have in each column."""
+        complete = self.vectors[self.status == Status.COMPLETE]
+        counts = [len(np.unique(column[~np.isnan(column)])) for column in complete.T]
+        return np.array(counts, dtype=np.int64)
+
+    @property
     def feasible(self) -> npt.NDArray[np.bool_]:
         """Rows (n,) whose known constraints are all <= 0."""
         return np.asarray(~(self.constraints > 0).any(axis=1))
