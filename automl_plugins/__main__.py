@@ -18,7 +18,7 @@ import numpy as np
 
 from automl_plugins import __version__
 from automl_plugins._versions import require
-from automl_plugins.addresses import check_exists, did_you_mean, file_of
+from automl_plugins.addresses import check_exists, file_of, hint_of_database
 from automl_plugins.records.trial import Status, count_statuses
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def _read_sources(sources: Sequence[str]) -> pd.DataFrame | list[object]:
         if owner is None:
             raise ValueError(
                 f"Cannot read {source!r}: it is no .csv file, and no installed framework knows it."
-                + did_you_mean(source)
+                + hint_of_database(source)
             )
         searches += owner.curves(source)
     return searches

@@ -80,14 +80,25 @@ def _refusal(name: str, value: Any, kind: type, allowed: str, optional: bool = F
     return error(f"{name} must be {allowed}{', or None' if optional else ''}, got {value!r}.")
 
 
-def one_of(name: str, value: str, allowed: Sequence[str]) -> None:
+def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
     """Raise ValueError unless ``value`` is one of the ``allowed``."""
     if value not in allowed:
-        near = get_close_matches(value, allowed, n=1) if isinstance(value, str) else []
-        hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ValueError(
-            f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.{hint}"
+            f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}."
+            f"{did_you_mean(value, allowed)}"
         )
+
+
+def did_you_mean(given: Any, known: Iterable[str], *, about: str = "") -> str:
+    """The last sentence of a message about an unknown name; empty if no known one is similar.
+
+    Args:
+        given: The unknown name; anything but a text is similar to nothing.
+        known: The names that were possible.
+        about: What stands before the similar name, such as ``"arm="``.
+    """
+    near = get_close_matches(given, known, n=1) if isinstance(given, str) else []
+    return f" Did you mean {about}{near[0]!r}?" if near else ""
 
 
 def refuse_foreign(
@@ -108,10 +119,10 @@ def refuse_foreign(
     if not foreign:
         return
     said = [f"{argument}: {reasons[argument]}" for argument in foreign if argument in reasons]
-    near = get_close_matches(foreign[0], known, n=1)
-    hint = f" ({'; '.join(said)})" if said else f" (did you mean {near[0]}?)" if near else ""
+    why = f" ({'; '.join(said)})" if said else ""
     raise TypeError(
-        f"{name} takes no argument {', '.join(foreign)}{hint}; it takes {', '.join(known)}."
+        f"{name} takes no argument {', '.join(foreign)}{why}; it takes {', '.join(known)}."
+        f"{did_you_mean(foreign[0], known)}"
     )
 
 

@@ -59,7 +59,7 @@ def file_of(address: str) -> Path | None:
     return Path(name).expanduser()
 
 
-def did_you_mean(source: str) -> str:
+def hint_of_database(source: str) -> str:
     """Hint for a path that cannot be read: its address, if it is an SQLite database."""
     file = None if "://" in source else file_of(source)
     if file is None or not file.is_file() or not is_sqlite(file):

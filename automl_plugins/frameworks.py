@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 from ConfigSpace import ConfigurationSpace
 
 from automl_plugins._versions import OutdatedError
-from automl_plugins.addresses import check_exists, did_you_mean
+from automl_plugins.addresses import check_exists, hint_of_database
 from automl_plugins.records.search import Search
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
@@ -270,7 +270,7 @@ def reader_of(history: Any) -> Adapter:
         raise TypeError(
             f"Cannot read {given} as a history: pass an Optuna study or storage, Hyperopt trials,"
             " a SMAC run history, facade or folder, or a TaskRecord."
-            + (did_you_mean(history) if isinstance(history, str) else "")
+            + (hint_of_database(history) if isinstance(history, str) else "")
         )
     return found
 

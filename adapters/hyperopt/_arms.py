@@ -26,7 +26,7 @@ from automl_plugins.bandits.model_weights import (
     weights_from_numbers,
 )
 from automl_plugins.records.trial import as_number
-from automl_plugins.spaces.cells import partition
+from automl_plugins.spaces.cells import check_parts, partition
 from automl_plugins.spaces.restriction import Domain as Domain_
 from automl_plugins.spaces.restriction import Range, domain_of, holds, restrict_space
 from automl_plugins.spaces.values import to_values
@@ -274,12 +274,11 @@ def cells(known: PyllSpace, split: Split, max_arms: int) -> ArmSpace:
 
     Normal distributions are not split: Hyperopt has no truncated ones.
     """
+    check_parts("split", split)
     space, every = _possible(known), labels(known.expr)
     pieces = dict(split) if isinstance(split, Mapping) else dict.fromkeys(every, split)
     if unknown := [name for name in pieces if name not in every]:
         raise ValueError(f"split: no label {unknown[0]!r}; there are {', '.join(every)}.")
-    if any(not k >= 2 for k in pieces.values()):
-        raise ValueError(f"split must be at least 2, got {split!r}.")
     whole = [name for name in pieces if name in unbounded(known.expr, known)]
     notes = [f"Not split, since they have no bounds: {', '.join(whole)}."] if whole else []
     if never := [name for name in pieces if name not in space]:

@@ -22,17 +22,17 @@ from typing import Any, ParamSpec
 
 from hyperopt import Domain, Trials, rand, tpe
 
-from automl_plugins._arguments import check_finite
-from automl_plugins.bandits.confidence import MaxUCB
+from automl_plugins._arguments import check_finite, check_integer
+from automl_plugins.bandits.confidence import policy_or_default
+from automl_plugins.bandits.model_weights import draw_weighted
 from automl_plugins.bandits.policy import ArmChoice, Policy
 from automl_plugins.bandits.records import loss_range
-from automl_plugins.bandits.report import describe_lost_incumbent, describe_round
+from automl_plugins.bandits.report import describe_losses, describe_round
 from automl_plugins.bandits.successive_filtering import (
     PAPER,
     Score,
     SuccessiveFiltering,
     Unit,
-    lost_incumbent,
 )
 from automl_plugins.proposers.explanation import ArmFacts
 from automl_plugins.streams import Streams
@@ -215,8 +215,7 @@ class Weighted(ArmMethod):
     ) -> tuple[ArmChoice | None, dict[str, Any]]:
         """An arm, drawn by its weight."""
         p = option_weights(space, self.weights)
-        arm = int(streams.generator("weights", tid).choice(len(p), p=p))
-        return ArmChoice(arm, f"drawn by its weight, with probability {p[arm]:.2g}"), {}
+        return draw_weighted(range(len(p)), p, streams.generator("weights", tid)), {}
 
 
 @dataclass(kw_only=True)
@@ -254,11 +253,7 @@ class Bandit(ArmMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.policy, Policy | None):
-            raise TypeError(
-                "policy must be one of automl_plugins.bandits, such as UCB1(), got"
-                f" {self.policy!r}."
-            )
+        policy_or_default(self.policy)  # refuses what is not a policy
 
     def choose(
         self, space: ArmSpace, situation: Situation, streams: Streams, tid: int
@@ -266,7 +261,7 @@ class Bandit(ArmMethod):
         """The arm that the policy chooses."""
         if not situation.left:
             return None, {}
-        policy = MaxUCB() if self.policy is None else self.policy
+        policy = policy_or_default(self.policy)
         return policy.decide(situation.left, situation.pulls.records, streams, tid), {}
 
 
@@ -337,8 +332,8 @@ class Boasf(ArmMethod):
                 "Give one budget, budget_seconds= (seconds of all evaluations together) or"
                 f" max_evals= (their number), got {given}."
             )
-        for name in ("budget_seconds", "max_evals"):
-            check_finite(name, getattr(self, name), positive=True, optional=True)
+        check_finite("budget_seconds", self.budget_seconds, positive=True, optional=True)
+        check_integer("max_evals", self.max_evals, 1, optional=True)
         if self.label is not None and self.split is not None:
             raise ValueError(
                 "label= makes the options of a choice the arms, split= makes cells of the whole"
@@ -386,20 +381,18 @@ class Boasf(ArmMethod):
         rounds = read_rounds(situation.known, self.search(space.arms))
         records, left = situation.pulls.records, situation.left
         turn = self.filtering.next(left, records, rounds, streams, tid)
-        if turn.arm is None:
+        if turn.current is None or turn.choice is None:
             return None, {}
         for opened in turn.opened:
             line = describe_round(opened, space.arms.names, self.unit)
             best = "" if math.isinf(situation.best) else f" Best loss {situation.best:.6g}."
             logger.info("%s.%s", line, best)
-            if (lost := lost_incumbent(opened, records, left)) is not None:
-                logger.warning(describe_lost_incumbent(opened, space.arms.names[lost]))
-        last = (*rounds, *turn.opened)[-1]
-        note: dict[str, Any] = {"round": last.index}
+        for line in describe_losses(turn.opened, records, left, space.arms.names):
+            logger.warning(line)
+        note: dict[str, Any] = {"round": turn.current.index}
         if turn.opened:
             note["opened"] = [opened.to_dict() for opened in turn.opened]
-        score = last.score_of(turn.arm)
-        return ArmChoice(turn.arm, "share of BOASF", score, last.index + 1), note
+        return turn.choice, note
 
 
 weighted = ArmAlgorithm(Weighted)

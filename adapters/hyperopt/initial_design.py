@@ -93,7 +93,7 @@ def initial_trials(
     known = read_space(space)
     found = advise(
         known.space, memory, k=k, X=X, y=y, task=meta_features, design=design, exclude=exclude
-    )
+    ).design
     trials = Trials() if trials is None else trials
     seen = [values_of(document) for document in all_documents(trials)]
     documents: list[Document] = []

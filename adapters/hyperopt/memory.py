@@ -28,7 +28,13 @@ from hyperopt.base import JOB_STATE_CANCEL
 from automl_plugins.meta.alignment import AlignOptions
 from automl_plugins.meta.conversion import calendar, conform, dataset_of, space_of
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.recorder import Recorder, SearchRecorder, WritableStore, search_name
+from automl_plugins.meta.recorder import (
+    Recorder,
+    SearchRecorder,
+    WritableStore,
+    run_key,
+    search_name,
+)
 from automl_plugins.records.search import Search
 from automl_plugins.records.task_record import TaskRecord, UnnamedTask
 from automl_plugins.records.trial import Status, as_seconds
@@ -37,7 +43,6 @@ from ._private import all_documents
 from .space import SearchSpace, is_space, read_space
 from .trials import NOTE, Document, finished_documents, new_document, read_trial, values_of
 
-_NO_TIME = datetime(2000, 1, 1)  # start of trials whose time is not known
 _LEFT_OUT = {"new": JOB_STATE_NEW, "running": JOB_STATE_RUNNING, "cancelled": JOB_STATE_CANCEL}
 
 
@@ -199,7 +204,7 @@ def write_history(record: TaskRecord, space: Any = None, *, exp_key: str | None 
 
 def _documents(record: TaskRecord, known: SearchSpace, trials: Trials) -> list[Document]:
     documents = []
-    moments = calendar(record, _NO_TIME, _utc)
+    moments = calendar(record, _utc)
     for tid, configuration in enumerate(record.configurations):
         loss, budget, seconds = (
             float(column[tid]) for column in (record.losses, record.budget, record.seconds)
@@ -370,5 +375,6 @@ def _search(trial: Document, known: SearchSpace) -> str:
 
 
 def _key(trial: Document) -> str:
-    began = trial.get("book_time")
-    return f"{trial['tid']}" if began is None else f"{trial['tid']}@{began.isoformat()}"
+    result = trial.get("result") or {}
+    facts = (trial["misc"]["vals"], result.get("status"), result.get("loss"), result.get(NOTE))
+    return run_key(trial["tid"], trial.get("book_time"), *facts)

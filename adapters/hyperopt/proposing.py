@@ -24,7 +24,8 @@ from automl_plugins import recipes
 from automl_plugins._arguments import describe, document_arguments
 from automl_plugins.meta.alignment import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.memories import TaskMemory, task_memory
+from automl_plugins.meta.memories import TaskMemory
+from automl_plugins.meta.recognition import task_memory
 from automl_plugins.meta.tasks import describe_options
 from automl_plugins.proposers.model_based import ProposerSettings
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure, ask
@@ -320,6 +321,10 @@ class TrialsMemory:
         if self._memory is None:
             self._memory = TaskMemory(self._read(), task=self.task)
         return self._memory.on(space)
+
+    def waits(self, space: VectorSpace, history: History) -> bool:
+        """False: a memory that was named is used at once."""
+        return False
 
     def _read(self) -> MetaDataset:
         used = {n: trials for n, trials in self.trials.items() if finished_documents(trials)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -20,6 +20,7 @@ from hyperopt import (
 
 from automl_plugins._arguments import check_kind
 from automl_plugins.frameworks import Method, NamedMethod, Outcome, Problem, Proposal, TrialStatus
+from automl_plugins.records.trial import CLOCK_START
 from automl_plugins.spaces.values import to_vector
 from automl_plugins.spaces.vector_space import VectorSpace
 
@@ -29,7 +30,6 @@ from .proposing import Suggest
 from .space import ExpressionSpace
 from .trials import Document, values_of
 
-_EPOCH = datetime(2000, 1, 1)  # start of the simulated clocks
 _MAX_FORBIDDEN = 1000  # forbidden proposals in a row after which a search gives up
 
 
@@ -168,7 +168,7 @@ class HyperoptSearch:
         self, document: Document, result: dict[str, Any], started: float, finished: float
     ) -> None:
         document["result"] = result
-        document["book_time"] = _EPOCH + timedelta(seconds=started)
-        document["refresh_time"] = _EPOCH + timedelta(seconds=finished)
+        document["book_time"] = CLOCK_START + timedelta(seconds=started)
+        document["refresh_time"] = CLOCK_START + timedelta(seconds=finished)
         document["state"] = JOB_STATE_DONE
         self.trials.refresh()

@@ -213,7 +213,7 @@ class ArmMemory(StudyReader):
         pulled = slice(None) if asked.all() else asked
         violated = None
         if view.columns.constraint_names:
-            violated = np.asarray((view.constraints()[pulled] > 0).any(axis=1))
+            violated = view.facts("feasible")[pulled] == 0.0
         return Pulls.from_losses(
             index[pulled].astype(np.int64),
             view.facts("loss")[pulled],

@@ -21,8 +21,9 @@ from optuna.distributions import (
 )
 from optuna.trial import FrozenTrial
 
+from automl_plugins._arguments import check_integer
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
-from automl_plugins.spaces.cells import Partition, describe_cell, partition
+from automl_plugins.spaces.cells import Partition, check_parts, describe_cell, partition
 from automl_plugins.spaces.restriction import Domain, Range
 
 from . import _private
@@ -200,6 +201,7 @@ class Split:
     """How a search space is split into cells, see ``BOASFSampler``.
 
     Raises:
+        TypeError: For what is not a whole number.
         ValueError: For numbers less than 2.
     """
 
@@ -207,14 +209,10 @@ class Split:
     max_arms: int = 32
 
     def __post_init__(self) -> None:
-        numbers = self.parts.values() if isinstance(self.parts, Mapping) else [self.parts]
-        if not all(isinstance(n, int | np.integer) and n >= 2 for n in numbers) or not numbers:
-            raise ValueError(
-                "split must be a whole number >= 2, the parts of each parameter's range, or such"
-                f" numbers by name, got {self.parts!r}."
-            )
-        if not self.max_arms >= 2:
-            raise ValueError(f"max_arms must be at least 2, got {self.max_arms!r}.")
+        check_parts("split", self.parts)
+        if not self.parts:
+            raise ValueError("split is empty: name at least one parameter, such as {'x': 2}.")
+        check_integer("max_arms", self.max_arms, 2)
 
     @property
     def key(self) -> str:
@@ -229,9 +227,8 @@ class Split:
         """The cells of a search space."""
         space = ConfigurationSpace()
         space.add([_axis(n, d) for n, d in distributions.items() if not d.single()])
-        parts = self.parts if isinstance(self.parts, int) else dict(self.parts)
         try:
-            found = partition(space, parts, max_arms=self.max_arms)
+            found = partition(space, self.parts, max_arms=self.max_arms)
         except ValueError as error:
             raise ValueError(f"split={self.parts!r}: {error}") from error
         if len(found) == 1:

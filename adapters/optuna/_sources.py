@@ -19,13 +19,8 @@ from optuna.study import Study
 from automl_plugins._arguments import describe
 from automl_plugins.addresses import check_exists, file_of, is_to_come
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.memories import (
-    AUTO,
-    Memory,
-    RecognisedMemory,
-    TaskMemory,
-    hint_of_frame,
-)
+from automl_plugins.meta.memories import AUTO, Memory, TaskMemory, hint_of_frame
+from automl_plugins.meta.recognition import RecognisedMemory
 from automl_plugins.meta.union import union_space
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.values import to_values

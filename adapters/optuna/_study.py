@@ -57,13 +57,6 @@ class View:
         """A number that is an attribute of each trial (n,)."""
         return np.concatenate([self.columns.facts(name), self.running.facts(name)])
 
-    def constraints(self) -> FloatArray:
-        """Constraint values of all trials (n, c), names sorted."""
-        names = sorted(self.columns.constraint_names)
-        parts = self.columns, self.running
-        values = [np.concatenate([part.constraint(name) for part in parts]) for name in names]
-        return np.array(values).reshape(len(names), len(self)).T
-
 
 @dataclass(frozen=True)
 class Reading:

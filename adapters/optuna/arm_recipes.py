@@ -14,8 +14,9 @@ from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins._arguments import check_finite, check_integer, preset
 from automl_plugins.arrays import FloatArray, IntArray
-from automl_plugins.bandits.confidence import MaxUCB
+from automl_plugins.bandits.confidence import MaxUCB, policy_or_default
 from automl_plugins.bandits.model_weights import (
+    draw_weighted,
     weights_by_option,
     weights_from_counts,
     weights_from_logs,
@@ -23,14 +24,13 @@ from automl_plugins.bandits.model_weights import (
 )
 from automl_plugins.bandits.policy import ArmChoice, Policy
 from automl_plugins.bandits.records import ArmStatistics
-from automl_plugins.bandits.report import describe_lost_incumbent
+from automl_plugins.bandits.report import describe_losses
 from automl_plugins.bandits.successive_filtering import (
     PAPER,
     Score,
     SuccessiveFiltering,
     Turn,
     Unit,
-    lost_incumbent,
 )
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.branches import list_log_volumes
@@ -152,7 +152,7 @@ class WeightedModelSampler(ArmSampler):
             if weights.any():
                 p = weights / weights.max()  # their sum may be too large for a float
                 p /= p.sum()
-            return _draw(arms, p, rng)
+            return draw_weighted(arms.tolist(), p, rng)
         sized = np.isin(arms, list(situation.parameters))
         # One worker is enough to learn a model's size, but it may have died.
         patience = 2 * len(situation.arms) * statistics.pulls[arms]
@@ -164,7 +164,7 @@ class WeightedModelSampler(ArmSampler):
         known = arms[sized]
         if not known.size:  # all are being tried for the first time
             return ArmChoice(int(rng.choice(arms)), "all are tried for the first time")
-        return _draw(known, self._weights(known, situation), rng)
+        return draw_weighted(known.tolist(), self._weights(known, situation), rng)
 
     def _weights(self, arms: IntArray, situation: Situation) -> FloatArray:
         """Probabilities of arms whose parameters are known."""
@@ -172,11 +172,6 @@ class WeightedModelSampler(ArmSampler):
             return weights_from_counts([len(situation.parameters[a]) for a in arms.tolist()])
         volumes = list_log_volumes(situation.union().vectors.space, self.arm)
         return weights_from_logs([volumes[a] for a in arms.tolist()])
-
-
-def _draw(arms: IntArray, p: FloatArray, rng: np.random.Generator) -> ArmChoice:
-    place = int(rng.choice(len(arms), p=p))
-    return ArmChoice(int(arms[place]), f"drawn by its weight, with probability {p[place]:.2g}")
 
 
 class BanditSampler(ArmSampler):
@@ -216,12 +211,7 @@ class BanditSampler(ArmSampler):
         **options: Unpack[ArmOptions],
     ) -> None:
         super().__init__(arm, inner=inner, default_inner=_inner.tpe, **options)
-        if not (policy is None or isinstance(policy, Policy)):
-            raise TypeError(
-                "policy must be a policy of automl_plugins.bandits, UCB1() for example, or None;"
-                f" got {policy!r}."
-            )
-        self.policy = MaxUCB() if policy is None else policy
+        self.policy = policy_or_default(policy)
 
     def _choose(self, situation: Situation) -> ArmChoice:
         records = situation.pulls.records
@@ -371,10 +361,10 @@ class BOASFSampler(ArmSampler):
 
     def _choose(self, situation: Situation) -> ArmChoice:
         turn = self._next(situation)
-        last = (*situation.rounds, *turn.opened)[-1]
-        if turn.arm is not None:
-            return ArmChoice(turn.arm, "share of BOASF", last.score_of(turn.arm), last.index + 1)
-        arms = [a for a in last.arms if a in situation.left] or situation.left
+        if turn.choice is not None:
+            return turn.choice
+        last = () if turn.current is None else turn.current.arms
+        arms = [a for a in last if a in situation.left] or situation.left
         records = situation.pulls.records
         return MaxUCB().decide(arms, records, self._streams, situation.k)
 
@@ -392,10 +382,9 @@ class BOASFSampler(ArmSampler):
             # If the study is continued with another budget, these rounds do not count.
             noted = [r.to_dict() | {"budget": list(self._budget)} for r in opened]
             _private.write_rounds(study, trial, self.arm, noted)
-        for outcome in opened:
-            lost = lost_incumbent(outcome, situation.pulls.records, situation.left)
-            if lost is not None:
-                _logger.warning(describe_lost_incumbent(outcome, situation.arms.names[lost]))
+        records, left = situation.pulls.records, situation.left
+        for line in describe_losses(opened, records, left, situation.arms.names):
+            _logger.warning(line)
 
     def _note_spent(self, known: ArmMemory, situation: Situation, turn: Turn) -> None:
         """Log once that no budget is left: a WARNING if it was spent before this run began."""

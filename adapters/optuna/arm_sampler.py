@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from inspect import signature
 from typing import Any, TypedDict
 
@@ -14,7 +13,7 @@ from optuna.logging import get_logger
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from automl_plugins._arguments import refuse_foreign
+from automl_plugins._arguments import did_you_mean, refuse_foreign
 from automl_plugins.bandits.confidence import MaxUCB
 from automl_plugins.bandits.policy import ArmChoice
 from automl_plugins.bandits.records import loss_range
@@ -306,13 +305,12 @@ class ArmSampler(SeededSampler):
         if known.arms is not None or not known.armless or self.declared is not None:
             return
         names = sorted(known.categories)
-        near = get_close_matches(self.arm, names, n=1, cutoff=0.4) or names[:1]
-        advice = f"Did you mean arm={near[0]!r}? " if near else ""
         raise ValueError(
             f"arm={self.arm!r}: trial {known.armless[0]} is complete and has not asked for it."
-            f" Categorical parameters of the study: {names or 'none'}. {advice}arm= must be the"
-            " name that the objective passes to suggest_categorical. If only some trials ask for"
-            f" it, declare it: search_space={{{self.arm!r}: CategoricalDistribution([...])}}."
+            f" Categorical parameters of the study: {', '.join(names) or 'none'}."
+            f"{did_you_mean(self.arm, names, about='arm=')} arm= must be the name that the"
+            " objective passes to suggest_categorical. If only some trials ask for it, declare it:"
+            f" search_space={{{self.arm!r}: CategoricalDistribution([...])}}."
         )
 
     def _decide(

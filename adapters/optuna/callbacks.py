@@ -6,6 +6,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins._arguments import check_finite, check_integer
+from automl_plugins.records.trial import is_feasible
 
 from . import _private
 from .trials import is_maximized
@@ -42,7 +43,7 @@ class NoImprovement:
         best, since = float("inf"), 0
         trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         for other in sorted(trials, key=lambda t: t.number):
-            feasible = all(value <= 0 for value in _private.constraints_of(other).values())
+            feasible = is_feasible(_private.constraints_of(other))
             assert other.value is not None
             loss = sign * other.value if feasible else float("inf")
             if loss < best - self.min_delta:

@@ -120,7 +120,7 @@ def enqueue_initial_design(
             space = take_conditions(space, known)
         found = advise(
             space, known, k=k, X=X, y=y, task=meta_features, design=design, exclude=exclude
-        )
+        ).design
         vectors = VectorSpace(space)
         rest = space_filling(
             vectors,

@@ -23,8 +23,7 @@ from automl_plugins.formats import format_count
 from automl_plugins.meta.alignment import AlignOptions
 from automl_plugins.meta.conversion import calendar, conform, dataset_of, space_of
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.plain import digest
-from automl_plugins.meta.recorder import Recorder, SearchRecorder, WritableStore
+from automl_plugins.meta.recorder import Recorder, SearchRecorder, WritableStore, run_key
 from automl_plugins.records.search import Search
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status, Trial
@@ -48,7 +47,6 @@ _STATE = {
     Status.PRUNED: TrialState.PRUNED,
     Status.FAILED: TrialState.FAIL,
 }
-_NO_TIME = datetime(2000, 1, 1)  # start of trials whose time is not known
 _GROWTH = 1.2  # factor of the number of trials after which conditions are inferred anew
 _RECENT = 500  # newest trials from which they are inferred
 
@@ -224,7 +222,7 @@ def read_study(
     done = finished_trials(study) if trials is None else trials
     read = [
         replace(trial, status=Status.FAILED, loss=math.nan)
-        if trial.status == Status.COMPLETE and any(c > 0 for c in trial.constraints.values())
+        if trial.status == Status.COMPLETE and not trial.feasible
         else trial
         for trial in _read_all(study, done)
     ]
@@ -278,7 +276,7 @@ def write_history(
 def _make_trials(
     record: TaskRecord, distributions: Mapping[str, BaseDistribution], sign: float
 ) -> Iterator[FrozenTrial]:
-    moments = calendar(record, _NO_TIME, datetime.fromtimestamp)
+    moments = calendar(record, datetime.fromtimestamp)
     for i, (configuration, (began, ended)) in enumerate(
         zip(record.configurations, moments, strict=True)
     ):
@@ -440,11 +438,6 @@ class _KnownSpace:
 
 
 def key_of(trial: FrozenTrial) -> str:
-    """Key of a trial among those of all studies with the same name.
-
-    The start of the trial makes it unique; where that is not known, its parameters and values.
-    """
-    began = trial.datetime_start
-    if began is None or began == _NO_TIME:
-        return f"{trial.number}@{digest(sorted(trial.params.items()), trial.values)}"
-    return f"{trial.number}@{began.isoformat()}"
+    """Key of a trial among those of all studies with the same name."""
+    facts = (sorted(trial.params.items()), trial.values)
+    return run_key(trial.number, trial.datetime_start, *facts)

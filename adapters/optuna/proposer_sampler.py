@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -15,6 +14,7 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from automl_plugins._arguments import did_you_mean
 from automl_plugins.meta.names import spelling
 from automl_plugins.proposers.design import apportion, stratified_value
 from automl_plugins.proposers.proposal import (
@@ -420,11 +420,10 @@ class ProposerSampler(SeededSampler):
             ("ordinal", self._ordinal.keys()),
         ):
             for name in sorted(declared - asked):
-                near = get_close_matches(name, asked - declared, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"they ask for {sorted(asked)}."
                 self._warn_once(
                     f"none of {len(view.columns)} finished trials has asked for {name!r}, which"
-                    f" {argument} names; {hint}",
+                    f" {argument} names; they ask for {', '.join(sorted(asked))}."
+                    f"{did_you_mean(name, asked - declared)}",
                     about=f"{argument} {name}",
                 )
 

@@ -20,6 +20,7 @@ from optuna.trial import Trial, TrialState
 
 from automl_plugins._arguments import check_kind
 from automl_plugins.frameworks import NamedMethod, Outcome, Problem, Proposal, TrialStatus
+from automl_plugins.records.trial import CLOCK_START
 from automl_plugins.spaces.conditions import is_active
 
 from . import _private
@@ -28,8 +29,6 @@ from .space import distribution_of
 from .trials import SECONDS, quiet
 
 Factory = Callable[..., BaseSampler]
-
-_EPOCH = datetime(2000, 1, 1)  # start of the simulated clocks
 
 
 def optimizer(
@@ -141,7 +140,7 @@ class OptunaSearch:
 
 
 def _moment(seconds: float) -> datetime:
-    return _EPOCH + timedelta(seconds=seconds)
+    return CLOCK_START + timedelta(seconds=seconds)
 
 
 def suggest(trial: Trial, space: ConfigurationSpace) -> dict[str, Any]:

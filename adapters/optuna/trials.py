@@ -21,7 +21,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins._arguments import check_kind, describe
-from automl_plugins.addresses import check_exists, did_you_mean
+from automl_plugins.addresses import check_exists, hint_of_database
 from automl_plugins.arrays import FloatArray
 from automl_plugins.records.trial import (
     Columns,
@@ -280,7 +280,7 @@ def open_storage(source: str) -> BaseStorage | str:
         return source
     path = Path(source).expanduser()
     if not path.is_file() or not _is_journal(path):
-        hint = did_you_mean(source) or (
+        hint = hint_of_database(source) or (
             " Studies are read from such a file, or from a database by its address, as in"
             " 'sqlite:///studies.db'."
         )

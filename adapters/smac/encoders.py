@@ -11,7 +11,7 @@ from smac import Scenario
 from smac.runhistory import TrialKey, TrialValue
 from smac.runhistory.encoder import AbstractRunHistoryEncoder
 
-from automl_plugins._arguments import one_of
+from automl_plugins._arguments import check_choice
 from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.targets import TARGETS, Target, transform
 from automl_plugins.records.trial import Status
@@ -47,7 +47,7 @@ class CostEncoder(AbstractRunHistoryEncoder):
                 f"{type(self).__name__} encodes one objective, the scenario has"
                 f" {scenario.count_objectives()}: {scenario.objectives}."
             )
-        one_of("target", target, TARGETS)
+        check_choice("target", target, TARGETS)
         super().__init__(scenario)
         self.target = target
 

@@ -13,9 +13,8 @@ from smac.initial_design import AbstractInitialDesign, SobolInitialDesign
 from automl_plugins._arguments import check_integer
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs import diverse, knn
-from automl_plugins.meta.designs.design import Design
-from automl_plugins.meta.memories import Memory, open_memory
-from automl_plugins.meta.tasks import TaskDescription, describe_task
+from automl_plugins.meta.memories import Memory
+from automl_plugins.meta.tasks import TaskDescription
 from automl_plugins.meta.warm_start import (
     AnyDesign,
     WarmStart,
@@ -95,13 +94,9 @@ class MetaInitialDesign(AbstractInitialDesign):
         usual = _usual(scenario, default, seed)
         k = n_suggestions(mode, len(usual), n_configs)
         k = min(k, _MOST) if n_configs is None else k
-        ready = isinstance(design, Design)
-        dataset = None if ready and memory is None else open_memory(memory, space, exclude=exclude)
-        task = None
-        if dataset is not None and not ready:
-            wanted = bool(dataset.meta_feature_names())
-            task = describe_task(meta_features, X, y, wanted=wanted) or {}
-        self.suggestions = advise(space, dataset, k=k, task=task, design=design)
+        self.suggestions, dataset, task = advise(
+            space, memory, k=k, X=X, y=y, task=meta_features, design=design, exclude=exclude
+        )
         suggested = [as_configuration(space, s.vector) for s in self.suggestions]
         for config in suggested:
             config.origin = f"Initial Design: {self.suggestions.method}{SUGGESTED}"

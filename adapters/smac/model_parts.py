@@ -11,9 +11,14 @@ from smac.acquisition.function.abstract_acquisition_function import AbstractAcqu
 from smac.model.abstract_model import AbstractModel
 
 from automl_plugins import surrogates
-from automl_plugins._arguments import check_finite, check_share
+from automl_plugins._arguments import check_finite, check_integer, check_share
 from automl_plugins.arrays import FloatArray
-from automl_plugins.proposers.acquisition import gbqr_median, lower_confidence_bound, weighted
+from automl_plugins.proposers.acquisition import (
+    faded,
+    gbqr_median,
+    lower_confidence_bound,
+    weighted,
+)
 from automl_plugins.recipes import gbqr_surrogate
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
@@ -249,8 +254,7 @@ class EIPerSecond(AbstractAcquisitionFunction):
         super().__init__()
         check_finite("xi", xi)
         check_share("cost_exponent", cost_exponent)
-        if cost_budget is not None and cost_budget < 1:
-            raise ValueError(f"cost_budget must be None or >= 1, got {cost_budget!r}.")
+        check_integer("cost_budget", cost_budget, 1, optional=True)
         self.xi = float(xi)
         self.cost_exponent = float(cost_exponent)
         self.cost_budget = cost_budget
@@ -282,10 +286,10 @@ class EIPerSecond(AbstractAcquisitionFunction):
                 f" {mean.shape[1]} value(s): pass runhistory_encoder=CostAndSecondsEncoder("
                 "scenario) and model=SurrogateModel(scenario.configspace)."
             )
-        std, budget = np.sqrt(variance[:, 0]), self.cost_budget
+        std = np.sqrt(variance[:, 0])
         log_gain = log_expected_improvement(mean[:, 0], std, self._best, self.xi)
-        left = 1.0 if budget is None else max(0.0, 1.0 - self._n_evaluated / budget)
-        exponent, log_seconds = self.cost_exponent * left, _log_seconds(mean, variance)
+        exponent = faded(self.cost_exponent, self._n_evaluated, self.cost_budget)
+        log_seconds = _log_seconds(mean, variance)
         score = weighted(log_gain, log_seconds=log_seconds, exponent=exponent)
         return np.maximum(score, np.finfo(np.float64).min)[:, None]
 

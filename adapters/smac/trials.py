@@ -131,7 +131,7 @@ class Run:
 
 
 def owns(source: str) -> bool:
-    """Whether ``curves`` can read a source: a folder with run histories, at most 3 levels down."""
+    """Whether a source is a folder with run histories, at most 3 levels down."""
     return os.path.isdir(source) and any(_files(Path(source)))
 
 
@@ -163,7 +163,9 @@ def runs_of(source: Any) -> list[Run]:
     if isinstance(source, AbstractFacade):
         return [describe_run(source.runhistory, source.scenario)]
     if not isinstance(source, str | Path):
-        raise TypeError(f"curves() reads run histories, facades and folders, not {source!r}.")
+        raise TypeError(
+            f"A run of SMAC is a run history, a facade or a folder with one, got {source!r}."
+        )
     files = sorted(_files(Path(source)))
     if not files:
         raise ValueError(f"No {_FILE} in {source} or in folders up to {_DEPTH} levels below.")

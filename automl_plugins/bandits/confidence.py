@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.special import betaln, stdtr
 
-from automl_plugins._arguments import check_finite, check_share, one_of
+from automl_plugins._arguments import check_choice, check_finite, check_share
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 
 from .policy import Policy, ScoredPolicy, Standing, best_of, mean_rewards
@@ -161,8 +161,8 @@ class MaxUCB(ScoredPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        one_of("scale", self.scale, get_args(Scale))
-        one_of("unit", self.unit, get_args(Unit))
+        check_choice("scale", self.scale, get_args(Scale))
+        check_choice("unit", self.unit, get_args(Unit))
         if self.alpha is None:
             self.alpha = _ALPHA[self.scale]
         check_finite("alpha", self.alpha)
@@ -373,3 +373,17 @@ def _efforts(mine: BoolArray, reward: FloatArray) -> FloatArray:
     since = np.maximum.accumulate(np.where(changed, np.arange(1, len(mine) + 1)[:, None], 0))
     efforts[1:] = np.take_along_axis(efforts, since, axis=0)
     return efforts
+
+
+def policy_or_default(policy: Policy | None) -> Policy:
+    """The policy itself; ``MaxUCB()`` for None.
+
+    Raises:
+        TypeError: For anything else.
+    """
+    if policy is not None and not isinstance(policy, Policy):
+        raise TypeError(
+            "policy must be a policy of automl_plugins.bandits, such as UCB1(), or None; got"
+            f" {policy!r}."
+        )
+    return MaxUCB() if policy is None else policy

@@ -37,6 +37,14 @@ from automl_plugins.spaces.branches import (
 )
 from automl_plugins.spaces.restriction import restrict_space
 
+from .policy import ArmChoice
+
+
+def draw_weighted(arms: Sequence[int], p: FloatArray, rng: np.random.Generator) -> ArmChoice:
+    """One of the arms (K,), drawn with the probabilities ``p`` (K,)."""
+    place = int(rng.choice(len(arms), p=p))
+    return ArmChoice(int(arms[place]), f"drawn by its weight, with probability {p[place]:.2g}")
+
 
 def model_weights(
     space: ConfigurationSpace,

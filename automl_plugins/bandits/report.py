@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from automl_plugins._arguments import one_of
+from automl_plugins._arguments import check_choice
 from automl_plugins._versions import require
 from automl_plugins.formats import MARKDOWN, format_count, one_line
 from automl_plugins.records.trial import Status
 
 from .records import ArmRecords, ArmStatistics, Pulls
-from .successive_filtering import Decision, Round, Unit
+from .successive_filtering import Decision, Round, Unit, lost_incumbent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,7 +131,7 @@ class ArmReport:
         n_arms = max([*self.records.arm.tolist(), *decided], default=-1) + 1
         if len(self.names) < n_arms:
             raise ValueError(f"names must name all {n_arms} arms, got {len(self.names)}.")
-        one_of("unit", self.unit, get_args(Unit))
+        check_choice("unit", self.unit, get_args(Unit))
 
     def __repr__(self) -> str:
         rounds = f", {len(self.rounds)} rounds" if self.rounds else ""
@@ -276,12 +276,22 @@ def describe_round(outcome: Round, names: Sequence[str], unit: Unit) -> str:
     return one_line(line)
 
 
-def describe_lost_incumbent(outcome: Round, name: str) -> str:
-    """Says that a round dropped the arm with the best trial."""
-    return one_line(
-        f"Round {outcome.index + 1} drops {name}, the arm of the best trial so far: score='mean'"
-        " compares mean rewards. score='maximum' would keep it."
-    )
+def describe_losses(
+    opened: Iterable[Round], records: ArmRecords, arms: Sequence[int], names: Sequence[str]
+) -> list[str]:
+    """A line for each of the rounds that drops the arm of the best trial, see ``lost_incumbent``.
+
+    ``names`` are those of all arms.
+    """
+    lost = [(each.index + 1, lost_incumbent(each, records, arms)) for each in opened]
+    return [
+        one_line(
+            f"Round {number} drops {names[arm]}, the arm of the best trial so far: score='mean'"
+            " compares mean rewards. score='maximum' would keep it."
+        )
+        for number, arm in lost
+        if arm is not None
+    ]
 
 
 def _list(arms: Iterable[str]) -> str:

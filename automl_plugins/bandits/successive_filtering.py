@@ -26,11 +26,11 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins._arguments import check_finite, check_integer, one_of
+from automl_plugins._arguments import check_choice, check_finite, check_integer
 from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.streams import Streams
 
-from .policy import best_of
+from .policy import ArmChoice, best_of
 from .records import ArmRecords, ArmStatistics
 
 Score = Literal["mean", "maximum"]
@@ -133,10 +133,20 @@ class Turn:
         arm: Arm of the next pull; None if the budget is spent, or all of it is reserved for
             running pulls.
         opened: Rounds that were opened for it, to be stored by the caller.
+        current: The newest round, of which ``arm`` has a share; None before the first.
     """
 
     arm: int | None
     opened: tuple[Round, ...] = ()
+    current: Round | None = None
+
+    @property
+    def choice(self) -> ArmChoice | None:
+        """The arm, why it was chosen, its score and the round; None without an arm."""
+        if self.arm is None or self.current is None:
+            return None
+        score, number = self.current.score_of(self.arm), self.current.index + 1
+        return ArmChoice(self.arm, "share of BOASF", score, number)
 
 
 def advance_probabilities(scores: npt.ArrayLike) -> FloatArray:
@@ -214,7 +224,7 @@ class SuccessiveFiltering:
         min_pulls: int = 1,
         carry_debts: bool = True,
     ) -> None:
-        one_of("unit", unit, get_args(Unit))
+        check_choice("unit", unit, get_args(Unit))
         check_finite("budget", budget, positive=True)
         check_integer("rounds", rounds, 1)
         if score not in _DEFAULTS:
@@ -270,19 +280,19 @@ class SuccessiveFiltering:
             streams: Source of randomness.
             k: Number of this pull; pulls of the same number draw the same.
         """
+        current = rounds[-1] if rounds else None
         if not len(arms):
-            return Turn(None)
+            return Turn(None, current=current)
         ledger = self._ledger(records, arms)
         usable = ledger.statistics.working(np.unique(np.asarray(arms, dtype=np.int64))).tolist()
         opened: list[Round] = []
-        current = rounds[-1] if rounds else None
         while True:
             if current is not None:
                 arm = self.choose(current, records, usable, streams, k)
                 spent = ledger.spent.sum() >= self.budget
                 last = current.index + 1 >= self.rounds
                 if arm is not None or spent or (last and set(current.arms) & set(usable)):
-                    return Turn(arm, tuple(opened))
+                    return Turn(arm, tuple(opened), current)
                 if last:
                     arms = usable
             current = self.open(arms, records, current, streams)

@@ -22,7 +22,7 @@ from ConfigSpace.hyperparameters import (
     IntegerHyperparameter,
 )
 
-from automl_plugins._arguments import one_of
+from automl_plugins._arguments import check_choice
 from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.meta.imputation import dependent_elsewhere, impute
 from automl_plugins.meta.units import DataSize, in_unit, meaning, unit_of
@@ -193,8 +193,8 @@ def align(
     Raises:
         ValueError: For a default that the space does not allow, or an unknown policy.
     """
-    one_of("out_of_range", out_of_range, get_args(OutOfRange))
-    one_of("missing", missing, get_args(Missing))
+    check_choice("out_of_range", out_of_range, get_args(OutOfRange))
+    check_choice("missing", missing, get_args(Missing))
     n = len(configurations)
     named = {name for configuration in configurations for name in configuration}
     vectors = np.full((n, space.d), np.nan)

@@ -20,7 +20,7 @@ from ConfigSpace.hyperparameters import Constant
 from automl_plugins.formats import format_count
 from automl_plugins.frameworks import load_adapter, reader_of
 from automl_plugins.records.task_record import TaskRecord, UnnamedTask
-from automl_plugins.records.trial import Status
+from automl_plugins.records.trial import CLOCK_START, Status
 from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import ABSENT, reader, to_values, to_vector
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -179,15 +179,15 @@ def _legal_values(
 
 
 def calendar(
-    record: TaskRecord, first: datetime, moment: Callable[[float], datetime]
+    record: TaskRecord, moment: Callable[[float], datetime]
 ) -> list[tuple[datetime, datetime]]:
     """Start and end of each run, for frameworks that store dates.
 
     Where the end is not known, or no date can have it, runs come one after the other from
-    ``first`` on; a warning says so. ``moment`` gives the date of a Unix time.
+    ``CLOCK_START`` on; a warning says so of the latter. ``moment`` gives the date of a Unix time.
     """
     found: list[tuple[datetime, datetime]] = []
-    clock, n_odd = first, 0
+    clock, n_odd = CLOCK_START, 0
     for seconds, end in zip(record.seconds.tolist(), record.times.tolist(), strict=True):
         try:
             length = timedelta(seconds=0.0 if math.isnan(seconds) else seconds)

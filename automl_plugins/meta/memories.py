@@ -6,18 +6,17 @@ import copy
 import logging
 import os
 from collections.abc import Collection, Iterable
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.conditions import Condition, EqualsCondition, InCondition
 
-from automl_plugins._arguments import describe
+from automl_plugins._arguments import describe, did_you_mean
 from automl_plugins.addresses import check_exists, is_to_come
 from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.alignment import MemoryMismatch, note_coverage
-from automl_plugins.meta.bundled import LEARNERS, Recognition, bundled, recognise, together
+from automl_plugins.meta.bundled import LEARNERS, bundled
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.tasks import read_meta_features
 from automl_plugins.records.history import History
@@ -48,6 +47,7 @@ class Store(Protocol):
 #: For a search also ``"auto"``, see ``RecognisedMemory``.
 Memory = MetaDataset | Store | Iterable[TaskRecord] | str | os.PathLike[str]
 Known = MetaDataset | list[TaskRecord]
+AUTO = "auto"  # as a memory: the bundled one of the learner that is recognised
 
 # --- what it holds --------------------------------------------------------------------------
 
@@ -93,13 +93,12 @@ def read_memory(memory: Memory | None) -> Known:
         try:
             check_exists(os.fspath(memory), "memory")
         except ValueError as error:
-            near = get_close_matches(os.fspath(memory).lower(), [*LEARNERS, AUTO], n=1)
             text = "" if isinstance(memory, str) else "the text "
-            hint = f" Did you mean {text}{near[0]!r}?" if near else ""
+            name = os.fspath(memory).lower()
             raise ValueError(
-                f"{error}{hint} It may be the path or address of a store that is there"
-                " (MetaStore(...) makes one), or the name of a bundled memory:"
-                f" {', '.join(LEARNERS)}."
+                f"{error}{did_you_mean(name, [*LEARNERS, AUTO], about=text)} It may be the path or"
+                " address of a store that is there (MetaStore(...) makes one), or the name of a"
+                f" bundled memory: {', '.join(LEARNERS)}."
             ) from None
         with open_store(memory) as store:
             return store.records()
@@ -181,6 +180,10 @@ class AlignedMemory(Protocol):
         Raises:
             MemoryMismatch: If the space can use none of their runs.
         """
+        ...
+
+    def waits(self, space: VectorSpace, history: History) -> bool:
+        """Whether the next trials may show that the memory is of no use, so it is not used yet."""
         ...
 
     @property
@@ -277,6 +280,10 @@ class TaskMemory:
             raise MemoryMismatch(last[1], final=not self.growing)
         return last[1]
 
+    def waits(self, space: VectorSpace, history: History) -> bool:
+        """False: a memory that was named is used at once."""
+        return False
+
     def _align(self, space: VectorSpace) -> MetaDataset | str:
         """The aligned tasks, or the reason why there are none."""
         if not set(self.names) - self.exclude:
@@ -305,23 +312,6 @@ class TaskMemory:
 
     def __repr__(self) -> str:
         return f"TaskMemory({len(self.names)} tasks)"
-
-
-def task_memory(memory: Memory | AlignedMemory, *, task: str | None = None) -> AlignedMemory:
-    """``memory`` as it is if it aligns itself, else a ``TaskMemory`` of it; errors of that.
-
-    ``"auto"`` is a ``RecognisedMemory``.
-
-    Raises:
-        TypeError: For a task that is not a name.
-    """
-    if not isinstance(task, str | None):
-        raise TypeError(f"task must be the name of this task, or None, got {describe(task)}.")
-    if isinstance(memory, AlignedMemory):
-        return memory
-    if isinstance(memory, str) and memory == AUTO:
-        return RecognisedMemory(task=task)
-    return TaskMemory(memory, task=task)
 
 
 def names_of(known: Known) -> tuple[str, ...]:
@@ -376,122 +366,3 @@ def _uninformative(known: Known) -> dict[str, str]:
             found[name] = f"the same runs as {seen[content]}"
         seen.setdefault(content, name)
     return found
-
-
-# --- that of the package, by the search space -------------------------------------------------
-
-_SHOWN = 3  # complete trials that have shown whether there are several algorithms
-AUTO = "auto"  # as a memory: the bundled one of the learner that is recognised
-
-
-class RecognisedMemory:
-    """The bundled memory of the learner whose hyperparameters the search space has, if any.
-
-    A hyperparameter of the space is one of a learner's if it has its name, as the library calls it
-    or with the prefix of a pipeline's step (that of one step, which has most of them), if it can
-    vary, and if its values are of the same kind: numbers where the memory has numbers, categories
-    of which the memory knows some. A learner is recognised if the space has at least two of its
-    hyperparameters, and they are at least half of all that can vary; of several learners that of
-    which the space has the most. A random forest and extra trees have the same ones: it is the
-    random forest. Where others have equally many, such as ``C`` and ``class_weight`` of ``svm``
-    and ``logistic_regression``, none is recognised.
-
-    Names are the same for regressions and classifications: where the space has as many of a
-    learner's two memories, the tasks of both are used.
-
-    A search among several algorithms is of no learner: at least two of the hyperparameters must be
-    active whatever the choices that are not the learner's.
-
-    An INFO line says what was recognised, and how to turn it off or choose another one; so it does
-    where the learner is not clear, or is no longer recognised. That the space is of no learner is
-    otherwise a DEBUG line. Where none is recognised the mismatch is an expected one, so that a
-    search continues without a memory and without a warning; every new search space is looked at
-    again.
-
-    Args:
-        task: Name of the task that is searched: the runs on the data set of that name are left
-            out.
-        growing: Whether parameters and conditions of the space are discovered by the trials.
-        logger: Takes the line.
-
-    Example::
-
-        memory = RecognisedMemory()
-        dataset = memory.on(VectorSpace(space))  # that of "svm" if space has C, gamma, kernel
-    """
-
-    store = None
-
-    def __init__(
-        self,
-        *,
-        task: str | None = None,
-        growing: bool = False,
-        logger: logging.Logger = _logger,
-    ) -> None:
-        self.exclude = frozenset() if task is None else frozenset({task})
-        self.growing = growing
-        self.logger = logger
-        self._said: str | tuple[str, ...] = ""
-        self._opened: dict[tuple[str, ...], TaskMemory] = {}
-        self._last: tuple[VectorSpace, Recognition] | None = None
-
-    def without(self, names: Collection[str]) -> Self:
-        """The same memory without the runs on data sets of these names, known or not."""
-        other = copy.copy(self)
-        other.exclude = self.exclude | set(names)
-        other._opened, other._last = {}, None
-        return other
-
-    def on(self, space: VectorSpace) -> MetaDataset:
-        """The runs of the learner in the vectors of ``space``.
-
-        Raises:
-            MemoryMismatch: If no learner is recognised, or none of its runs lies in the space.
-        """
-        found = self._recognise(space)
-        was_in_use = isinstance(self._said, tuple)
-        level = logging.INFO if found.candidates or was_in_use else logging.DEBUG
-        self._say(found.line, level, about=found.learners)
-        if not (learners := found.learners):
-            raise MemoryMismatch(found.line, expected=True)
-        if learners not in self._opened:
-            known = TaskMemory(together(learners), growing=True, logger=self.logger)
-            self._opened[learners] = known.without(self.exclude)
-        try:
-            return self._opened[learners].on(space)
-        except MemoryMismatch as mismatch:
-            self._say(f"{mismatch} The search continues without a memory.", logging.INFO)
-            raise MemoryMismatch(str(mismatch), expected=True) from None
-
-    def waits(self, space: VectorSpace, history: History) -> bool:
-        """Whether the next trials may show that the search is one among several algorithms.
-
-        So it may be in a space that grows, as long as all complete trials have the same value of a
-        choice that is not the learner's; three are enough.
-        """
-        if not self.growing or (history.status == Status.COMPLETE).sum() >= _SHOWN:
-            return False
-        columns = [space.space.index_of[name] for name in self._recognise(space).choices]
-        return bool(columns) and bool((history.n_tried[columns] < 2).any())
-
-    def _recognise(self, space: VectorSpace) -> Recognition:
-        last = self._last  # read once: threads share the memory
-        if last is None or last[0] is not space:
-            self._last = last = (space, recognise(space))
-        return last[1]
-
-    def _say(self, line: str, level: int, *, about: tuple[str, ...] = ()) -> None:
-        """Log the choice of a learner once, also in a space that grows."""
-        if (news := about or line) != self._said:
-            self._said = news
-            self.logger.log(level, line)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self  # nothing in it ever changes but caches
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_opened": {}, "_last": None}
-
-    def __repr__(self) -> str:
-        return "RecognisedMemory()"

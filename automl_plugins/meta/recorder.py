@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from typing import Protocol
 
 from ConfigSpace import ConfigurationSpace
@@ -21,6 +22,7 @@ from automl_plugins.meta.plain import (
     plain_tags,
 )
 from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.records.trial import FIRST_MOMENT, unix_time
 
 from .memories import open_store
 
@@ -147,6 +149,17 @@ class SearchRecorder:
     def n_lost(self) -> int:
         """Trials that could not be written."""
         return self.recorder.n_lost
+
+
+def run_key(number: int, began: datetime | None, *facts: object) -> str:
+    """Key of a run among those of all searches of one name.
+
+    Its number and start make it unique; where the start is not known, its number and the
+    ``facts``, such as its configuration and loss.
+    """
+    if began is None or unix_time(began) < unix_time(FIRST_MOMENT):
+        return f"{number}@{digest(*facts)}"
+    return f"{number}@{began.isoformat()}"
 
 
 def search_name(kind: str, space: ConfigurationSpace, seed: int | None = None) -> str:

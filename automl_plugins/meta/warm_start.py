@@ -17,14 +17,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import partial
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins._arguments import check_integer
+from automl_plugins._arguments import check_integer, did_you_mean
+from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs.design import Design, Suggestion
 from automl_plugins.meta.tasks import TaskDescription, describe_task
 from automl_plugins.spaces.values import to_values
@@ -66,7 +66,11 @@ def n_suggestions(mode: str, n_default: int, k: int | None = None) -> int:
         TypeError: If k is not an integer.
         ValueError: For an unknown mode, or a k below 1.
     """
-    check_mode(mode)
+    if mode not in MODES:
+        raise ValueError(
+            f"mode must be 'add' (suggestions, then the whole start-up), 'part' (suggestions take"
+            f" its first places) or 'replace' (suggestions only), got {mode!r}."
+        )
     if k is None:
         return max(1, n_default if mode == "replace" else -(-n_default // 2))
     check_integer("The number of suggestions", k, 1)
@@ -80,17 +84,21 @@ def n_remaining(mode: str, n_suggested: int, n_default: int) -> int:
     return max(0, n_default - n_suggested) if mode == "part" else 0
 
 
-def check_mode(mode: str) -> WarmStart:
-    """The mode; ValueError for an unknown one."""
-    if mode not in MODES:
-        raise ValueError(
-            f"mode must be 'add' (suggestions, then the whole start-up), 'part' (suggestions take"
-            f" its first places) or 'replace' (suggestions only), got {mode!r}."
-        )
-    return mode
-
-
 # --- what is suggested ----------------------------------------------------------------------
+
+
+class Advice(NamedTuple):
+    """What a memory suggests, and from what.
+
+    Attributes:
+        design: The suggestions.
+        dataset: The memory as the space sees it; None for a ready ``Design``.
+        described: Meta-features of the new task; None for a ready ``Design``.
+    """
+
+    design: Design
+    dataset: MetaDataset | None = None
+    described: Mapping[str, float] | None = None
 
 
 def advise(
@@ -103,7 +111,7 @@ def advise(
     task: TaskDescription = None,
     design: AnyDesign = designs.diverse,
     exclude: Collection[str] = (),
-) -> Design:
+) -> Advice:
     """Suggest configurations from a memory.
 
     Args:
@@ -120,8 +128,8 @@ def advise(
             store. A search that is taken up again is then advised as it was.
 
     Returns:
-        At most k distinct configurations of the space; its notes say if there are fewer, what
-        the space cannot use of the memory, and what meta-features are missing.
+        The design has at most k distinct configurations of the space; its notes say if there are
+        fewer, what the space cannot use of the memory, and what meta-features are missing.
 
     Raises:
         TypeError: For a memory, design or k of the wrong type.
@@ -130,28 +138,33 @@ def advise(
     """
     check_integer("The number of suggestions", k, 1)
     function = design_of(design)
-    notes: tuple[str, ...] = ()
     if isinstance(function, Design):
         found = fit_design(function, space)
         found = replace(found, suggestions=found.suggestions[:k])
-    else:
-        records = read_memory(memory)
-        dataset = open_memory(records, space, exclude=exclude)
-        known = dataset.meta_feature_names()
-        described = describe_task(task, X, y, wanted=bool(known)) or {}
-        found = function(space, dataset, described, k)
-        if not isinstance(found, Design):
-            raise TypeError(f"A design must return a Design, {design!r} returned {found!r}.")
-        n = sum(np.isfinite(float(described.get(name, np.nan))) for name in known)
-        if 0 < n < len(known) / 2:
-            notes = (
-                f"The task has {n} of the memory's {len(known)} meta-features: is it of the same"
-                " kind, and described in the same way?",
-            )
-        notes += note_coverage(dataset.coverage)
-        notes += note_unknown(exclude, names_of(records))
+        return Advice(_noted(found, k, []))
+    records = read_memory(memory)
+    dataset = open_memory(records, space, exclude=exclude)
+    known = dataset.meta_feature_names()
+    described = describe_task(task, X, y, wanted=bool(known)) or {}
+    found = function(space, dataset, described, k)
+    if not isinstance(found, Design):
+        raise TypeError(f"A design must return a Design, {design!r} returned {found!r}.")
+    notes: list[str] = []
+    n = sum(np.isfinite(float(described.get(name, np.nan))) for name in known)
+    if 0 < n < len(known) / 2:
+        notes.append(
+            f"The task has {n} of the memory's {len(known)} meta-features: is it of the same"
+            " kind, and described in the same way?"
+        )
+    notes += note_coverage(dataset.coverage)
+    notes += note_unknown(exclude, names_of(records))
+    return Advice(_noted(found, k, notes), dataset, described)
+
+
+def _noted(found: Design, k: int, notes: list[str]) -> Design:
+    """The design with further notes, which are logged with it."""
     if len(found) < k:
-        notes += (f"{k} suggestions were asked for, there are {len(found)}.",)
+        notes.append(f"{k} suggestions were asked for, there are {len(found)}.")
     found = replace(found, notes=(*found.notes, *notes))
     logger.info("%s", found)
     return found
@@ -159,11 +172,9 @@ def advise(
 
 def note_unknown(exclude: Collection[str], known: Collection[str]) -> tuple[str, ...]:
     """Notes on excluded tasks that the memory does not have, but others with a similar name."""
-    near = {name: get_close_matches(name, known, n=1) for name in exclude if name not in known}
+    hints = {name: did_you_mean(name, known) for name in exclude if name not in known}
     return tuple(
-        f"exclude: the memory has no task {name!r}. Did you mean {found[0]!r}?"
-        for name, found in near.items()
-        if found
+        f"exclude: the memory has no task {name!r}.{hint}" for name, hint in hints.items() if hint
     )
 
 

@@ -93,6 +93,11 @@ def weighted(
     return np.asarray(log_gain + log_success + log_distance - exponent * np.asarray(log_seconds))
 
 
+def faded(exponent: float, n: int, budget: int | None) -> float:
+    """An exponent that falls linearly to 0 over ``budget`` of n evaluations; None keeps it."""
+    return exponent if budget is None else exponent * max(0.0, 1.0 - n / budget)
+
+
 def distance_factor(gaps: FloatArray, radius: float | FloatArray) -> FloatArray:
     """Factor (m,) in [0, 1] of candidates near evaluations: 0 on one, 1 from its radius on.
 

@@ -14,7 +14,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from automl_plugins._arguments import check_finite, check_integer, check_share, one_of
+from automl_plugins._arguments import check_choice, check_finite, check_integer, check_share
 from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers import design
 from automl_plugins.proposers.acquisition import (
@@ -22,6 +22,7 @@ from automl_plugins.proposers.acquisition import (
     Score,
     best_of,
     distance_factor,
+    faded,
     largest_differences,
     lower_confidence_bound,
     maximize,
@@ -96,7 +97,7 @@ class ProposerSettings(ModelSettings):
         acquisition: ``"ei"`` (expected improvement) or ``"bound"`` (lower confidence bound).
         xi: Improvement below which EI gains nothing, in units of the transformed loss.
         beta: Standard deviations between the mean and the bound.
-        cost_exponent: kappa of gain / seconds^kappa; 0 ignores the cost.
+        cost_exponent: kappa of gain / seconds^kappa if ``timed``, in [0, 1]; 0 ignores the cost.
         cost_budget: Trials over which kappa falls linearly to 0; None keeps it.
         interleave: Every ``interleave``-th proposal fills the space instead; None never.
         balance: Every ``balance``-th proposal is confined to the branch that has been served least
@@ -128,7 +129,7 @@ class ProposerSettings(ModelSettings):
     acquisition: Acquisition = "ei"
     xi: float = 0.0
     beta: float = 1.0
-    cost_exponent: float = 0.0
+    cost_exponent: float = 1.0
     cost_budget: int | None = None
     interleave: int | None = None
     balance: int | None = None
@@ -143,8 +144,8 @@ class ProposerSettings(ModelSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        one_of("acquisition", self.acquisition, get_args(Acquisition))
-        one_of("refit", self.refit, get_args(Refit))
+        check_choice("acquisition", self.acquisition, get_args(Acquisition))
+        check_choice("refit", self.refit, get_args(Refit))
         for name, least in _LEAST.items():
             check_integer(name, getattr(self, name), least, optional=True)
         check_integer("n_recorded", self.n_recorded, 0)
@@ -367,9 +368,7 @@ class ModelBasedProposer:
         flat, radii = self._plateaus(space, asked.history)
         exponent = 0.0
         if models.running_time is not None:
-            budget = settings.cost_budget
-            left = 1.0 if budget is None else max(0.0, 1.0 - asked.k / budget)
-            exponent = settings.cost_exponent * left
+            exponent = faded(settings.cost_exponent, asked.k, settings.cost_budget)
         reference: float | None = None
 
         def score(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:

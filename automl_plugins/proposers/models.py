@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.stats import rankdata
 
 from automl_plugins import surrogates
-from automl_plugins._arguments import check_integer, one_of
+from automl_plugins._arguments import check_choice, check_integer
 from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.proposal import SurrogateFailure, as_failure
 from automl_plugins.proposers.refits import SharedFits, refit_point
@@ -82,9 +82,9 @@ class ModelSettings:
 
     def __post_init__(self) -> None:
         check_integer("max_rows", self.max_rows, 2, optional=True)
-        one_of("target", self.target, TARGETS)
-        one_of("incumbent", self.incumbent, get_args(Incumbent))
-        one_of("failed_trials", self.failed_trials, get_args(FailedTrials))
+        check_choice("target", self.target, TARGETS)
+        check_choice("incumbent", self.incumbent, get_args(Incumbent))
+        check_choice("failed_trials", self.failed_trials, get_args(FailedTrials))
         if not isinstance(self.surrogate, SurrogateTemplate):
             check_surrogate(self.surrogate)
 

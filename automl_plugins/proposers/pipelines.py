@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.stats import rankdata
 from sklearn.base import clone
 
-from automl_plugins._arguments import check_finite, check_integer, one_of
+from automl_plugins._arguments import check_choice, check_finite, check_integer
 from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs.performance import performance
@@ -22,7 +22,8 @@ from automl_plugins.meta.factorization import (
     complementary,
     of_nearest,
 )
-from automl_plugins.meta.memories import AlignedMemory, Memory, task_memory
+from automl_plugins.meta.memories import AlignedMemory, Memory
+from automl_plugins.meta.recognition import task_memory
 from automl_plugins.meta.tasks import TaskFeatures, by_distance
 from automl_plugins.proposers.proposal import Proposal, Proposer, Repeats, as_failure
 from automl_plugins.proposers.targets import effective_losses
@@ -100,7 +101,7 @@ class PipelineProposer:
             raise TypeError(f"model must be a MatrixFactorization, got {model!r}.")
         check_integer("n_start", n_start, 1)
         check_finite("xi", xi)
-        one_of("start", start, get_args(Start))
+        check_choice("start", start, get_args(Start))
         if not callable(getattr(fallback, "propose", None)):
             raise TypeError(f"fallback must be a proposer, got {fallback!r}.")
         self.memory: AlignedMemory = task_memory(memory)

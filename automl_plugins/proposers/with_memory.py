@@ -14,7 +14,7 @@ from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.meta.alignment import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs import diverse
-from automl_plugins.meta.memories import AlignedMemory, RecognisedMemory
+from automl_plugins.meta.memories import AlignedMemory
 from automl_plugins.proposers.proposal import (
     Proposal,
     Proposer,
@@ -59,7 +59,7 @@ class WithFallback:
         """See ``Proposer.propose``; failures of a model are raised by the fallback only."""
         memory = self.memory
         try:
-            if not (isinstance(memory, RecognisedMemory) and memory.waits(space, history)):
+            if not memory.waits(space, history):
                 memory.on(space)
                 return self.proposer.propose(space, history, streams, k, fixed)
         except MemoryMismatch as mismatch:

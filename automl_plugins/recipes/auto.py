@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Unpack
 
 from automl_plugins import surrogates
-from automl_plugins._arguments import check_flag, check_integer, check_share
-from automl_plugins.meta.memories import AUTO, AlignedMemory, Memory, task_memory
+from automl_plugins._arguments import check_flag, check_integer
+from automl_plugins.meta.memories import AUTO, AlignedMemory, Memory
+from automl_plugins.meta.recognition import task_memory
 from automl_plugins.meta.tasks import describe_task
 from automl_plugins.meta.transfer import BlendedTemplate, TransferTemplate
 from automl_plugins.proposers.acquisition import LocalSearch
@@ -70,7 +71,8 @@ def auto(
     Args:
         memory: The earlier tasks; ``"auto"`` takes the bundled memory of the learner whose
             hyperparameters the search space has, if there is one, see
-            ``automl_plugins.meta.memories.RecognisedMemory``; None learns from this search only.
+            ``automl_plugins.meta.recognition.RecognisedMemory``; None learns from this search
+            only.
         task: See ``automl_plugins.recipes.tst``.
         meta_features: Those of this task; without them the meta-learner predicts the mean over the
             earlier tasks.
@@ -90,10 +92,9 @@ def auto(
     """
     check_integer("n_suggested", n_suggested, 0)
     check_flag("per_second", per_second)
-    check_share("cost_exponent", cost_exponent)
     shared: dict[str, Any] = dict(
         timed=per_second,
-        cost_exponent=cost_exponent if per_second else 0.0,
+        cost_exponent=cost_exponent,
         cost_budget=cost_budget,
         balance=balance,
         plateau_reach=_REACH,

@@ -7,7 +7,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast, get_args
 
 from automl_plugins import surrogates
-from automl_plugins._arguments import check_finite, check_flag, check_share, one_of
+from automl_plugins._arguments import check_choice, check_finite, check_flag
 from automl_plugins.proposers.acquisition import SMAC_SEARCH
 from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings
 from automl_plugins.proposers.models import FailedTrials
@@ -103,7 +103,7 @@ def gbqr(
         doubt: Standard deviation far from all evaluations, in units of that of the losses; >= 0.
         balance: See ``ProposerSettings``.
         per_second: Whether the gain is divided by the predicted seconds.
-        cost_exponent: See ``ProposerSettings``; used per second only.
+        cost_exponent: See ``ProposerSettings``.
         cost_budget: See ``ProposerSettings``.
         thesis: Whether to take the method as published, ``gbqr_thesis``; of the arguments above
             it takes only ``per_second``.
@@ -114,7 +114,6 @@ def gbqr(
     """
     check_flag("thesis", thesis)
     check_flag("per_second", per_second)
-    check_share("cost_exponent", cost_exponent)
     if thesis:
         given = dict(
             alpha=alpha,
@@ -137,7 +136,7 @@ def gbqr(
         target="normal_scores",
         timed=per_second,
         balance=balance,
-        cost_exponent=cost_exponent if per_second else 0.0,
+        cost_exponent=cost_exponent,
         cost_budget=cost_budget,
         **options,
     )
@@ -187,7 +186,6 @@ def gbqr_thesis(*, per_second: bool = False, **options: Unpack[Options]) -> Mode
         target="raw",
         timed=per_second,
         acquisition="bound",
-        cost_exponent=1.0 if per_second else 0.0,
         uniform_start=True,
         refit="always",
         search=SMAC_SEARCH,
@@ -223,7 +221,7 @@ def surrogate(
         xi: Improvement below which EI gains nothing, in units of the transformed loss.
         beta: Standard deviations between the predicted mean and the bound.
         target: Transform of the losses, see ``automl_plugins.proposers.targets``.
-        cost_exponent: See ``ProposerSettings``; used per second only.
+        cost_exponent: See ``ProposerSettings``.
         cost_budget: See ``ProposerSettings``.
         startup: ``"design"`` fills the space and visits every branch, ``"random"`` draws.
         **options: Those of ``Options``, see ``ProposerSettings``.
@@ -232,11 +230,10 @@ def surrogate(
         ValueError: For an argument outside its range.
         TypeError: For a surrogate without ``fit`` and ``predict``.
     """
-    one_of("acquisition", acquisition, get_args(AcquisitionName))
-    check_share("cost_exponent", cost_exponent)
-    one_of("startup", startup, get_args(Startup))
+    check_choice("acquisition", acquisition, get_args(AcquisitionName))
+    check_choice("startup", startup, get_args(Startup))
     if isinstance(surrogate, str):
-        one_of("surrogate", surrogate, tuple(SURROGATES))
+        check_choice("surrogate", surrogate, tuple(SURROGATES))
         surrogate = SURROGATES[surrogate]()
     check_surrogate(surrogate, allowed=f"one of {sorted(SURROGATES)} or ")
     timed = acquisition.endswith("_per_second")
@@ -247,7 +244,7 @@ def surrogate(
         acquisition="ei" if acquisition.startswith("ei") else "bound",
         xi=xi,
         beta=beta,
-        cost_exponent=cost_exponent if timed else 0.0,
+        cost_exponent=cost_exponent,
         cost_budget=cost_budget,
         interleave=interleave,
         balance=balance,

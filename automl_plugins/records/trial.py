@@ -23,6 +23,9 @@ from automl_plugins.arrays import FloatArray, IntArray
 FIRST_MOMENT = datetime(2010, 1, 1)
 """Earlier moments are those of a simulated clock, or unknown."""
 
+CLOCK_START = datetime(2000, 1, 1)
+"""Start of simulated clocks, and of runs whose time is not known."""
+
 LONGEST = 1e18
 """Longest duration in seconds, beyond the age of the universe; longer ones are not known."""
 
@@ -115,6 +118,11 @@ class Trial:
         return math.nan
 
     @property
+    def feasible(self) -> bool:
+        """Whether no known constraint is violated."""
+        return is_feasible(self.constraints)
+
+    @property
     def place(self) -> tuple[bool, float, int]:
         """Sorts trials: finished ones in the order in which they ended, then the running ones.
 
@@ -124,6 +132,11 @@ class Trial:
         if self.status == Status.RUNNING:
             return True, 0.0, self.number
         return False, sortable(self.ended), self.number
+
+
+def is_feasible(constraints: Mapping[str, float]) -> bool:
+    """Whether none of the values is above 0; NaN is unknown, which is not above."""
+    return not any(value > 0 for value in constraints.values())
 
 
 def sortable(time: float) -> float:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from automl_plugins._arguments import check_integer, one_of
+from automl_plugins._arguments import check_choice, check_integer
 from automl_plugins._versions import require
 from automl_plugins.frameworks import Method, Problem
 from automl_plugins.records.search import COLUMNS, Search, search_frame
@@ -204,7 +204,7 @@ def _check(
         )
     for seed in seeds:
         check_integer("seed", seed, 0)
-    one_of("unit", unit, ("trials", "seconds"))
+    check_choice("unit", unit, ("trials", "seconds"))
     is_number = isinstance(budget, Real) and not isinstance(budget, bool)
     if not is_number or not budget > 0 or (unit == "trials" and not float(budget).is_integer()):
         what = "a whole number of trials" if unit == "trials" else "seconds"

@@ -10,7 +10,7 @@ the value of its parent which it needs. So the cells are disjoint and cover the 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -26,6 +26,7 @@ from ConfigSpace.hyperparameters import (
 )
 from scipy.stats import beta, truncnorm
 
+from automl_plugins._arguments import check_integer
 from automl_plugins.spaces.ranges import scale_of
 from automl_plugins.spaces.restriction import (
     Domain,
@@ -85,12 +86,25 @@ class Partition(Sequence[Cell]):
         return len(self.cells)
 
 
+def check_parts(name: str, parts: Any) -> None:
+    """Check the number of parts of each parameter, or such numbers by name.
+
+    Raises:
+        TypeError: For what is not a whole number.
+        ValueError: For numbers less than 2: one part is the whole range.
+    """
+    if not isinstance(parts, Mapping):
+        check_integer(name, parts, 2)
+        return
+    for parameter, number in parts.items():
+        check_integer(f"{name}[{parameter!r}]", number, 2)
+
+
 def partition(
     space: ConfigurationSpace,
     k: int | Mapping[str, int] = 2,
     *,
     max_arms: int = 32,
-    parameters: Sequence[str] | None = None,
 ) -> Partition:
     """Split a space into the cells of a grid.
 
@@ -101,25 +115,17 @@ def partition(
 
     Args:
         space: The whole space.
-        k: Parts of each parameter, >= 2; or numbers by name of those to be split, the most
-            important first.
+        k: Parts of each parameter, >= 2, parents first, then by name; or numbers by name of those
+            to be split, the most important first.
         max_arms: Largest number of cells. Parameters are split one after the other as long as
             there are not more; the notes of the result name the others.
-        parameters: What to split, the most important first; None is every parameter, parents
-            first, then by name.
 
     Raises:
         ValueError: For an argument outside its range, or if nothing can be split.
     """
-    if isinstance(k, Mapping):
-        numbers, parameters = dict(k), list(k) if parameters is None else parameters
-    else:
-        numbers = dict.fromkeys(space, k)
-    if any(number < 2 for number in numbers.values()):
-        raise ValueError(f"k must be at least 2, got {k!r}: one part is the whole space.")
-    left = _names(space, parameters)
-    if unknown := [name for name in left if name not in numbers]:
-        raise ValueError(f"k has no number for {', '.join(unknown)}, which parameters names.")
+    check_parts("k", k)
+    numbers = k if isinstance(k, Mapping) else dict.fromkeys(space, k)
+    left = _names(space, numbers) if isinstance(k, Mapping) else _varying(space)
     grid: list[dict[str, Domain]] = [{}]
     notes: list[str] = []
     while left:
@@ -156,13 +162,14 @@ def partition(
     return Partition(tuple(cells), tuple(notes))
 
 
-def _names(space: ConfigurationSpace, parameters: Sequence[str] | None) -> list[str]:
-    """Names of the parameters that may be split."""
-    vary = [name for name in space.at if space[name].size > 1]
-    if parameters is None:
-        return vary
-    if isinstance(parameters, str):
-        raise TypeError(f"parameters must be a sequence of names: give [{parameters!r}].")
+def _varying(space: ConfigurationSpace) -> list[str]:
+    """Names of the parameters with several values, parents first, then by name."""
+    return [name for name in space.at if space[name].size > 1]
+
+
+def _names(space: ConfigurationSpace, parameters: Iterable[str]) -> list[str]:
+    """The names of parameters that are to be split; ValueError for others."""
+    vary = _varying(space)
     for name in parameters:
         if name not in space:
             raise ValueError(
@@ -170,7 +177,7 @@ def _names(space: ConfigurationSpace, parameters: Sequence[str] | None) -> list[
             )
         if name not in vary:
             raise ValueError(f"{name!r} has one value and cannot be split: leave it out.")
-    return list(dict.fromkeys(parameters))
+    return list(parameters)
 
 
 def _split(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from automl_plugins._arguments import one_of
+from automl_plugins._arguments import check_choice
 from automl_plugins._versions import require
 from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.formats import format_count, format_number, join_names
@@ -80,9 +80,9 @@ def compare(
         ValueError: For data that cannot be compared, or arguments that do not fit them.
         TypeError: For objects that no adapter knows.
     """
-    one_of("unit", unit, UNITS)
-    one_of("short_runs", short_runs, SHORT_RUNS)
-    one_of("zero_method", zero_method, ZERO_METHODS)
+    check_choice("unit", unit, UNITS)
+    check_choice("short_runs", short_runs, SHORT_RUNS)
+    check_choice("zero_method", zero_method, ZERO_METHODS)
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must be in (0, 1), got {alpha!r}.")
     frame, notes = _read_frame(data, label)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy.special import gammaln
 from scipy.stats import chi2, f, rankdata, wilcoxon
 
-from automl_plugins._arguments import one_of
+from automl_plugins._arguments import check_choice
 from automl_plugins.arrays import FloatArray
 from automl_plugins.records.scores import rescale
 
@@ -233,7 +233,7 @@ def wilcoxon_pairs(
         ValueError: For an unknown ``zero_method``, a single task, or scores that are NaN.
     """
     matrix = _matrix(scores)
-    one_of("zero_method", zero_method, ZERO_METHODS)
+    check_choice("zero_method", zero_method, ZERO_METHODS)
     if len(matrix) < 2:
         raise ValueError("Wilcoxon's test needs 2 tasks, got 1: compare on more tasks.")
     return np.array([_p(differences(matrix[:, i], matrix[:, j]), zero_method) for i, j in pairs])

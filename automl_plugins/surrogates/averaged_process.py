@@ -19,7 +19,7 @@ from scipy.optimize import minimize
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins._arguments import check_integer, one_of
+from automl_plugins._arguments import check_choice, check_integer
 from automl_plugins.arrays import FloatArray
 from automl_plugins.surrogates.base import (
     as_features,
@@ -283,7 +283,7 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: FloatArray, y: FloatArray) -> Self:
         """Learn from features ``X`` (n, f) and losses ``y`` (n,)."""
-        one_of("kernel", self.kernel, KERNELS)
+        check_choice("kernel", self.kernel, KERNELS)
         check_integer("max_rows", self.max_rows, 2)
         X, y = self._informative(*as_training(X, y))
         self.n_features_in_ = X.shape[1]

@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins._arguments import check_finite, check_integer, one_of
+from automl_plugins._arguments import check_choice, check_finite, check_integer
 from automl_plugins.arrays import FloatArray
 from automl_plugins.surrogates.base import as_features, as_training, standardise
 
@@ -167,7 +167,7 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
 
     def check_arguments(self) -> None:
         """Raise ValueError or TypeError for the first illegal argument."""
-        one_of("form", self.form, get_args(Form))
+        check_choice("form", self.form, get_args(Form))
         is_number = isinstance(self.alpha, Real)
         if not is_number or not 0.0 < self.alpha < 1.0:
             error = ValueError if is_number else TypeError

@@ -27,7 +27,7 @@ from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins._arguments import check_finite, check_integer, one_of
+from automl_plugins._arguments import check_choice, check_finite, check_integer
 from automl_plugins.arrays import FloatArray, IndexArray
 from automl_plugins.surrogates.base import Seed, as_features, as_training, standardise
 
@@ -198,8 +198,8 @@ class RandomForest(_TreeEnsemble):
         if not 0 < self.max_features <= 1:
             raise ValueError(f"max_features must be in (0, 1], got {self.max_features!r}.")
         check_finite("variance_floor", self.variance_floor)
-        one_of("splitter", self.splitter, ("random", "best"))
-        one_of("uncertainty", self.uncertainty, ("leaf", "tree"))
+        check_choice("splitter", self.splitter, ("random", "best"))
+        check_choice("uncertainty", self.uncertainty, ("leaf", "tree"))
 
     def _new_tree(self, n_features: int, seed: int) -> Any:
         return DecisionTreeRegressor(

@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins._arguments import check_finite, check_integer, one_of
+from automl_plugins._arguments import check_choice, check_finite, check_integer
 from automl_plugins.arrays import FloatArray
 from automl_plugins.surrogates.averaged_process import (
     Candidate,
@@ -213,10 +213,10 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
 
     def check_arguments(self) -> None:
         """Raise ValueError or TypeError for the first illegal argument."""
-        one_of("distance", self.distance, get_args(Distance))
-        one_of("scale", self.scale, get_args(Scale))
-        one_of("spread", self.spread, get_args(Spread))
-        one_of("ties", self.ties, get_args(Ties))
+        check_choice("distance", self.distance, get_args(Distance))
+        check_choice("scale", self.scale, get_args(Scale))
+        check_choice("spread", self.spread, get_args(Spread))
+        check_choice("ties", self.ties, get_args(Ties))
         check_integer("max_rows", self.max_rows, 2)
         if self.bandwidth is not None:
             check_finite("bandwidth", self.bandwidth, positive=True)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 
-from automl_plugins._arguments import check_integer, one_of
+from automl_plugins._arguments import check_choice, check_integer
 from automl_plugins.arrays import FloatArray, IndexArray
 from automl_plugins.records.scores import regret
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -122,7 +122,7 @@ class Sources:
         Raises:
             ValueError: For illegal arguments.
         """
-        one_of("kernel", kernel, KERNELS)
+        check_choice("kernel", kernel, KERNELS)
         check_integer("max_rows", max_rows, 2)
         features, losses = memory.vector_space.features(memory.vectors), memory.scores(regret)
         # Equal losses rank nothing.
@@ -229,7 +229,7 @@ class Sources:
             known: dict[str, Any] = {name: arrays[name] for name in _PLAIN}
             known |= {name: tuple(arrays[name].tolist()) for name in _NAMES}
             known |= {"n_features": int(arrays["n_features"]), "kernel": str(arrays["kernel"])}
-            one_of("kernel", known["kernel"], KERNELS)
+            check_choice("kernel", known["kernel"], KERNELS)
             parts = [field.name for field in fields(Group)]
             groups = tuple(
                 Group(*(arrays[f"group{i}_{name}"] for name in parts))

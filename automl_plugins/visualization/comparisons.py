@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from scipy.stats import rankdata
 
-from automl_plugins._arguments import one_of
+from automl_plugins._arguments import check_choice
 from automl_plugins.arrays import FloatArray
 from automl_plugins.formats import format_count, format_number, join_names
 from automl_plugins.statistics.results import Comparison
@@ -107,9 +107,9 @@ def _draw_curves(
     ranked: bool = False,
 ) -> go.Figure:
     """Draw a line and a band for each method; ``titles`` are those of figure and axis."""
-    one_of("unit", unit, UNITS)
+    check_choice("unit", unit, UNITS)
     if band is not None:
-        one_of("band", band, list(_BANDS))
+        check_choice("band", band, list(_BANDS))
     names, x, scores, n_tables = _table_scores(frame, unit, methods)
     if ranked:
         scores = np.asarray(rankdata(scores, axis=1), dtype=np.float64)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins._arguments import check_integer, one_of
+from automl_plugins._arguments import check_choice, check_integer
 from automl_plugins.arrays import FloatArray
 from automl_plugins.bandits.report import ArmReport
 from automl_plugins.formats import format_count, join_names
@@ -60,7 +60,7 @@ def plot_arm_allocation(source: Any, *, unit: Unit = "trials", **options: Any) -
         TypeError: If no adapter knows the source, or for options with an ``ArmReport``.
         ModuleNotFoundError: If plotly is not installed.
     """
-    one_of("unit", unit, UNITS)
+    check_choice("unit", unit, UNITS)
     if options and isinstance(source, ArmReport):
         raise TypeError(f"A report takes no options, got {join_names(options)}.")
     report = source if isinstance(source, ArmReport) else arm_report_of(source, **options)

@@ -14,7 +14,7 @@ from automl_plugins import recipes
 from automl_plugins.frameworks import load_adapter
 from automl_plugins.meta import MetaDataset
 from automl_plugins.meta.bundled import LEARNERS, bundled
-from automl_plugins.meta.memories import RecognisedMemory
+from automl_plugins.meta.recognition import RecognisedMemory
 from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.replay import Method, Problem, proposing
 

@@ -15,16 +15,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import optuna
 import pytest
-from automl_plugins.adapters import hyperopt as with_hyperopt
-from automl_plugins.adapters import optuna as with_optuna
-from automl_plugins.adapters import smac as with_smac
-from automl_plugins.adapters.smac._private import quiet
 from ConfigSpace import Configuration, ConfigurationSpace
 from hyperopt import Trials, fmin, hp, rand
 from known_runs import BrokenStore, FakeStore
 from smac import RandomFacade, Scenario
 
-from automl_plugins.meta import MetaStore, TaskRecord
+from automl_plugins.adapters import hyperopt as with_hyperopt
+from automl_plugins.adapters import optuna as with_optuna
+from automl_plugins.adapters import smac as with_smac
+from automl_plugins.adapters.smac._private import quiet
+from automl_plugins.meta import MetaStore, TaskRecord, convert
 from automl_plugins.records.trial import Status
 
 N = 12
@@ -166,6 +166,27 @@ def test_a_real_store_is_filled_during_a_search_or_after_it(
         data = store.dataset()
     assert [task.name for task in data.tasks] == ["iris", "later"] and len(data) == 2 * N
     assert data.tasks[1].meta_features == FACTS["meta_features"]
+
+
+@pytest.mark.parametrize("seconds", [1.0, math.nan])
+def test_runs_without_times_are_told_apart_by_what_they_found(
+    framework: Framework, seconds: float, tmp_path: Path
+) -> None:
+    recorder = framework.record(tmp_path / "memory.db", "iris")
+    kind = next(name for name, each in FRAMEWORKS.items() if each is framework)
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    for seed in (1, 2):
+        x = np.random.default_rng(seed).random(5)
+        found = TaskRecord(
+            "iris",
+            [{"x": float(each)} for each in x],
+            losses=x**2,
+            seconds=np.full(5, seconds),
+            space=space,
+        )
+        source = convert(found, kind)
+        assert framework.add(recorder, source) == 5  # of another search, with the same numbers
+        assert framework.add(recorder, source) == 0
 
 
 def test_a_store_that_breaks_does_not_stop_a_search(

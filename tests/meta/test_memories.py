@@ -21,14 +21,9 @@ from automl_plugins.meta.bundled import (
     LEARNERS,
     METRICS,
     REGRESSIONS,
-    recognise,
 )
-from automl_plugins.meta.memories import (
-    AlignedMemory,
-    RecognisedMemory,
-    TaskMemory,
-    task_memory,
-)
+from automl_plugins.meta.memories import AlignedMemory, TaskMemory
+from automl_plugins.meta.recognition import RecognisedMemory, recognise, task_memory
 from automl_plugins.meta.warm_start import advise
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
@@ -57,7 +52,7 @@ def names(memory: AlignedMemory) -> tuple[str, ...]:
 def test_the_task_and_its_variants_are_left_out_which_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    with caplog.at_level(logging.INFO, logger="automl_plugins.meta.memories"):
+    with caplog.at_level(logging.INFO, logger="automl_plugins.meta"):
         memory = TaskMemory(ABC, task="b")
         assert names(memory) == ("a", "c") and memory.names == ("a", "b", "c")
         assert names(memory.without({"c", "never seen"})) == ("a",)
@@ -80,7 +75,7 @@ def test_it_is_aligned_once_for_each_space() -> None:
 
 def test_a_note_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     memory = TaskMemory(records("a", "b"))
-    with caplog.at_level(logging.INFO, logger="automl_plugins.meta.memories"):
+    with caplog.at_level(logging.INFO, logger="automl_plugins.meta"):
         for extra in ("y", "z", "y"):  # a space of another form each time
             wider = a_space(upper=0.3)
             wider.add(Float(extra, (0.0, 1.0)))
@@ -109,6 +104,9 @@ def test_what_aligns_itself_is_taken_as_it_is(task: str | None) -> None:
 
         def on(self, space: VectorSpace) -> MetaDataset:
             return ABC
+
+        def waits(self, space: VectorSpace, history: History) -> bool:
+            return False
 
     own = Own()
     assert task_memory(own, task=task) is own
@@ -285,7 +283,7 @@ def test_a_space_is_served_by_the_memory_of_its_learner(
     larger = VectorSpace(ConfigurationSpace({"C": ANY, "gamma": ANY, "degree": (2, 5)}))
     other = VectorSpace(ConfigurationSpace({"x": ANY}))
     unclear = VectorSpace(ConfigurationSpace({"C": ANY, "class_weight": ["balanced", "none"]}))
-    with caplog.at_level(logging.DEBUG, logger="automl_plugins.meta.memories"):
+    with caplog.at_level(logging.DEBUG, logger="automl_plugins.meta"):
         for space in (small, larger):
             dataset = memory.on(space)
             assert memory.on(space) is dataset
@@ -304,7 +302,7 @@ def test_a_space_is_served_by_the_memory_of_its_learner(
     again = pickle.loads(pickle.dumps(memory))
     np.testing.assert_array_equal(again.on(small).vectors, memory.on(small).vectors)
     caplog.clear()
-    caplog.set_level(logging.DEBUG, logger="automl_plugins.meta.memories")
+    caplog.set_level(logging.DEBUG, logger="automl_plugins.meta")
     with pytest.raises(MemoryMismatch):
         RecognisedMemory().on(other)
     assert [r.levelname for r in caplog.records] == ["DEBUG"]  # none was in use before
@@ -442,7 +440,7 @@ def test_memories_of_several_algorithms_serve_a_search_among_them() -> None:
     # None is recognised by itself: its suggestions would all be of one algorithm.
     assert not recognise(VectorSpace(space)).learners
     together = [record for memory in learners.values() for record in memory.records()]
-    design = advise(space, together, k=6)
+    design = advise(space, together, k=6).design
     assert {c["algorithm"] for c in design.configurations} == {"svm", "knn"}
     for suggested in design.configurations:
         assert any(
@@ -456,7 +454,7 @@ def test_a_memory_of_nothing_else_is_none(caplog: pytest.LogCaptureFixture) -> N
     space = bundled("knn").space
     memory = RecognisedMemory().without({task.name for task in bundled("knn").tasks})
     with (
-        caplog.at_level(logging.INFO, logger="automl_plugins.meta.memories"),
+        caplog.at_level(logging.INFO, logger="automl_plugins.meta"),
         pytest.raises(MemoryMismatch, match="nothing to learn from") as raised,
     ):
         memory.on(VectorSpace(space))

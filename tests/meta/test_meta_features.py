@@ -523,7 +523,7 @@ class TestNames:
     @pytest.mark.parametrize(
         ("groups", "task", "match"),
         [
-            (["NumberOfClases"], "classification", "did you mean NumberOfClasses"),
+            (["NumberOfClases"], "classification", "Did you mean 'NumberOfClasses'"),
             (["ClassEntropy"], "regression", "not a group or feature for regression"),
             ([], "classification", "groups is empty"),
             (GROUPS, "auto", "task must be one of"),

@@ -18,8 +18,8 @@ from ConfigSpace import (
 )
 
 from automl_plugins.meta import MetaDataset, bundled
-from automl_plugins.meta.bundled import recognise
 from automl_plugins.meta.names import renamed, spelling
+from automl_plugins.meta.recognition import recognise
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.vector_space import VectorSpace
 

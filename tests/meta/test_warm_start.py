@@ -64,12 +64,12 @@ def test_bad_modes_and_numbers(mode: str, k: Any, error: type[Exception], told: 
 
 def test_all_forms_of_a_memory_advise_the_same(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    expected = advise(SPACE, MEMORY, k=3, task=TASK)
+    expected = advise(SPACE, MEMORY, k=3, task=TASK).design
     with MetaStore(path) as store:
         for record in records():
             store.add(record)
         for form in (store, path, str(path), f"sqlite:///{path}", records()):
-            found = advise(SPACE, form, k=3, task=TASK)
+            found = advise(SPACE, form, k=3, task=TASK).design
             assert found.configurations == expected.configurations
             np.testing.assert_array_equal(found.scores, expected.scores)
 
@@ -77,7 +77,7 @@ def test_all_forms_of_a_memory_advise_the_same(tmp_path: Path) -> None:
 def test_bundled_memory_by_name() -> None:
     known = read_memory("knn")
     assert isinstance(known, MetaDataset) and "n_neighbors" in known.space
-    assert len(advise(known.space, "knn", k=4)) == 4
+    assert len(advise(known.space, "knn", k=4).design) == 4
 
 
 @pytest.mark.parametrize(
@@ -118,10 +118,10 @@ def test_what_is_refused(
 @pytest.mark.parametrize("memory", [MEMORY, records()], ids=["data set", "records"])
 def test_what_becomes_of_the_runs_is_told(memory: Any) -> None:
     space = ConfigurationSpace({"model": ["svm", "mlp"], "C": (0.001, 1000.0)})
-    design = advise(space, memory, k=2, task=TASK)
+    design = advise(space, memory, k=2, task=TASK).design
     assert design.notes == ("40 of 80 recorded runs are left out because of model in 40.",)
     space = ConfigurationSpace({"model": ["svm", "forest"], "C": (0.1, 1000.0), "new": (0, 4)})
-    assert advise(space, memory, k=2, task=TASK).notes == (
+    assert advise(space, memory, k=2, task=TASK).design.notes == (
         "C was moved into the range of this search in 8 of 80 recorded runs.",
         "new is missing in 80 of 80 recorded runs and is imputed.",
         "C is missing in 40 of 80 recorded runs and is imputed.",
@@ -131,10 +131,10 @@ def test_what_becomes_of_the_runs_is_told(memory: Any) -> None:
 @pytest.mark.parametrize("memory", [MEMORY, records()], ids=["data set", "records"])
 def test_tasks_are_left_out(memory: Any) -> None:
     task, exclude = {"NumberOfInstances": 300.0}, ["t2", "other"]
-    design = advise(SPACE, memory, k=8, task=task, design="knn", exclude=exclude)
+    design = advise(SPACE, memory, k=8, task=task, design="knn", exclude=exclude).design
     assert not any("t2" in suggestion.reason for suggestion in design)
     assert not any("exclude" in note for note in design.notes)  # its runs may come later
-    design = advise(SPACE, memory, k=3, task=task, exclude=["tt2"])
+    design = advise(SPACE, memory, k=3, task=task, exclude=["tt2"]).design
     assert "exclude: the memory has no task 'tt2'. Did you mean 't2'?" in design.notes
 
 
@@ -143,7 +143,7 @@ def test_few_shared_meta_features_are_told() -> None:
         r.described(meta_features={**r.meta_features, "a": 1.0, "b": float(i), "c": 2.0})
         for i, r in enumerate(records())
     ]
-    design = advise(SPACE, described, k=2, task={"NumberOfInstances": 300.0})
+    design = advise(SPACE, described, k=2, task={"NumberOfInstances": 300.0}).design
     assert "1 of the memory's 4 meta-features" in design.notes[0]
 
 
@@ -152,19 +152,19 @@ def test_few_shared_meta_features_are_told() -> None:
 
 def test_meta_features_decide() -> None:
     for n, model in ((120.0, "svm"), (790.0, "forest")):
-        design = advise(SPACE, MEMORY, k=1, task={"NumberOfInstances": n}, design="knn")
+        design = advise(SPACE, MEMORY, k=1, task={"NumberOfInstances": n}, design="knn").design
         assert design.configurations[0]["model"] == model
         assert not design.notes
 
 
 def test_without_a_description_all_tasks_count_alike() -> None:
-    design = advise(SPACE, MEMORY, k=2)
+    design = advise(SPACE, MEMORY, k=2).design
     assert any("all of them count alike" in note for note in design.notes)
     undescribed = MetaDataset.from_records(records(described=False))
     X, y = np.zeros((30, 1)), np.arange(30) % 2
     # Nothing is computed that cannot be used.
     assert describe_task(X=X, y=y, wanted=False) is None
-    assert any("alike" in note for note in advise(SPACE, undescribed, k=2, X=X, y=y).notes)
+    assert any("alike" in note for note in advise(SPACE, undescribed, k=2, X=X, y=y).design.notes)
 
 
 # --- the design -----------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def test_without_a_description_all_tasks_count_alike() -> None:
 
 def test_fewer_than_asked_for(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "automl_plugins.meta.warm_start"):
-        design = advise(SPACE, MEMORY, k=50)
+        design = advise(SPACE, MEMORY, k=50).design
     assert len(design) == 10
     assert "50 suggestions were asked for, there are 10." in design.notes
     assert "expected regret" in caplog.text and "50 suggestions" in caplog.text
@@ -192,7 +192,7 @@ def test_a_ready_design_is_fitted_to_the_space() -> None:
         {"model": "mlp"},
         {"model": "forest", "depth": 3, "C": 1.0},
     )
-    design = advise(SPACE, None, k=10, design=given)
+    design = advise(SPACE, None, k=10, design=given).design
     assert design.configurations == [
         {"model": "svm", "C": pytest.approx(1000.0)},
         {"model": "forest", "depth": 3},

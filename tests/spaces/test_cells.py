@@ -118,7 +118,7 @@ def names(cells: Partition) -> list[str]:
 
 
 def test_a_grid_by_hand() -> None:
-    cells = partition(learner(), 3, parameters=["booster", "rate", "depth"], max_arms=100)
+    cells = partition(learner(), dict.fromkeys(["booster", "rate", "depth"], 3), max_arms=100)
     low, mid, high = ("rate in [0.001, 0.01)", "rate in [0.01, 0.1)", "rate in [0.1, 1]")
     depths = ("depth in [1, 5]", "depth in [6, 10]", "depth in [11, 16]")
     boosted = itertools.product(("booster = gbt", "booster = dart"), (low, mid, high), depths)
@@ -137,7 +137,7 @@ def test_a_grid_by_hand() -> None:
 
 
 def test_mixed_groups_keep_their_conditions() -> None:
-    cells = partition(learner(), 2, parameters=["booster", "depth"])
+    cells = partition(learner(), {"booster": 2, "depth": 2})
     # contiguous groups: {gbt} and {dart, linear}
     assert names(cells) == [
         "booster = gbt, depth in [1, 8]",
@@ -170,8 +170,8 @@ def test_conditional_parameters_alone() -> None:
     with pytest.raises(
         ValueError, match=r"Nothing can be split.*not always active in any cell: drop"
     ):
-        partition(learner(), parameters=["drop"])
-    cells = partition(learner(), parameters=["drop", "rate"])
+        partition(learner(), {"drop": 2})
+    cells = partition(learner(), {"drop": 2, "rate": 2})
     assert len(cells) == 2
     assert cells.notes == ("Not split, since they are not always active in any cell: drop.",)
 
@@ -198,7 +198,7 @@ def test_cuts_belong_to_the_cell_above() -> None:
 @pytest.mark.parametrize("k", [2, 3, 7])
 def test_ranges_at_the_limits_of_precision(low: float, high: float, k: int) -> None:
     space = ConfigurationSpace({"x": (low, high), "y": (0.0, 1.0)})
-    cells = partition(space, k, parameters=["x", "y"], max_arms=1_000)
+    cells = partition(space, {"x": k, "y": k}, max_arms=1_000)
     for u in np.linspace(0, 1, 23):
         x = float(space["x"].to_value(u))
         assert sum(cell.contains({"x": x, "y": 0.1}) for cell in cells) == 1
@@ -266,7 +266,7 @@ def test_what_is_not_cut_stays_and_weights_follow_their_categories() -> None:
         Float("y", (0, 1), distribution=Beta(3, 2), default=0.9, meta={"unit": "m"}),
         Categorical("c", ["a", "b", "x", "y"], weights=[3.0, 1.0, 0.0, 0.0]),
     )
-    cells = partition(space, parameters=["c"])
+    cells = partition(space, {"c": 2})
     assert all(c.space["y"] == space["y"] and c.space["y"].meta == {"unit": "m"} for c in cells)
     low, high = (cell.space["c"] for cell in cells)
     assert isinstance(low, CategoricalHyperparameter) and low.weights == (3.0, 1.0)
@@ -323,7 +323,7 @@ def test_defaults_move_to_what_is_allowed() -> None:
     x = Float("x", (0, 1), distribution=Beta(3, 2))
     space.add(a, b, x)
     space.add(ForbiddenAndConjunction(ForbiddenEqualsClause(a, 0), ForbiddenInClause(b, [2, 3])))
-    cell = partition(space, parameters=["a"])[0].space
+    cell = partition(space, {"a": 2})[0].space
     assert dict(cell.get_default_configuration()) | {"x": 0} in (
         {"a": 0, "b": 1, "x": 0},
         {"a": 1, "b": 1, "x": 0},
@@ -381,20 +381,19 @@ def test_what_must_not_be_active() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 1}, "k must be at least 2"),
-        ({"k": 0}, "k must be at least 2"),
+        ({"k": 1}, "k must be an integer >= 2, got 1"),
+        ({"k": {"rate": 0}}, r"k\['rate'\] must be an integer >= 2, got 0"),
         ({"max_arms": 1}, "booster would make 2 cells and max_arms is 1"),
-        ({"parameters": ["alpha"]}, "'alpha' is not a parameter of the space: it has booster"),
-        ({"parameters": ["seed"]}, "'seed' has one value"),
-        ({"k": {"rate": 2}, "parameters": ["booster"]}, "k has no number for booster"),
-        ({"parameters": []}, r"Nothing can be split\. No parameter has two values"),
+        ({"k": {"alpha": 2}}, "'alpha' is not a parameter of the space: it has booster"),
+        ({"k": {"seed": 2}}, "'seed' has one value"),
+        ({"k": {}}, r"Nothing can be split\. No parameter has two values"),
     ],
 )
 def test_bad_partitions(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         partition(learner(), **options)
-    with pytest.raises(TypeError, match=r"give \['rate'\]"):
-        partition(learner(), parameters="rate")
+    with pytest.raises(TypeError, match=r"k must be an integer >= 2, got 2\.5"):
+        partition(learner(), 2.5)  # type: ignore[arg-type]
 
 
 # Random spaces
@@ -563,7 +562,7 @@ def test_choices_that_are_equal_to_python_lie_in_cells_of_their_own() -> None:
     choice = categorical("c", [1, True, math.nan, "a"], weights=[4, 3, 2, 1])
     child = UniformFloatHyperparameter("x", 0.0, 1.0)
     space.add(choice, child, one_of(child, choice, [True, "a"]))
-    cells = partition(space, 4, parameters=["c"])
+    cells = partition(space, {"c": 4})
     for i, value in enumerate((1, True, math.nan, "a")):
         assert [cell.contains({"c": value}) for cell in cells] == [i == k for k in range(4)]
     assert [list(cell.space) for cell in cells] == [["c"], ["c", "x"], ["c"], ["c", "x"]]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins._arguments import check_finite, check_integer, one_of
+from automl_plugins._arguments import check_choice, check_finite, check_integer
 from automl_plugins._versions import require
 from automl_plugins.addresses import replacing
 from automl_plugins.arrays import FloatArray
@@ -364,9 +364,9 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
         integers = {"n_components": 1, "epochs": 0, "block": 2, "batch": 1, "patience": 1}
         for name, least in {**integers, "random_state": 0}.items():
             check_integer(name, getattr(self, name), least, optional=name == "n_components")
-        one_of("kernel", self.kernel, get_args(Kernel))
-        one_of("optimizer", self.optimizer, get_args(Optimizer))
-        one_of("noise", self.noise, ("own", "shared"))
+        check_choice("kernel", self.kernel, get_args(Kernel))
+        check_choice("optimizer", self.optimizer, get_args(Optimizer))
+        check_choice("noise", self.noise, ("own", "shared"))
         if self.scaling is not None and self.scaling not in get_args(ScalingName):
             raise ValueError(
                 f"scaling must be 'regret', 'standardised' or None, got {self.scaling!r}."

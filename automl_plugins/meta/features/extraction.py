@@ -7,7 +7,6 @@ the tasks.
 
 from __future__ import annotations
 
-import difflib
 import time
 import warnings
 from collections import defaultdict
@@ -22,7 +21,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins._arguments import check_integer
+from automl_plugins._arguments import check_integer, did_you_mean
 from automl_plugins.meta.features.landmarkers import landmark_units, subsample
 from automl_plugins.meta.features.measures import (
     Check,
@@ -134,9 +133,10 @@ def meta_feature_names(
         elif item in features:
             found[item] = None
         else:
-            near = difflib.get_close_matches(str(item), [*known, *features], n=3)
-            hint = f"did you mean {', '.join(near)}?" if near else f"the groups are {GROUPS}."
-            raise ValueError(f"{item!r} is not a group or feature for {chosen}: {hint}")
+            raise ValueError(
+                f"{item!r} is not a group or feature for {chosen}; the groups are {GROUPS}."
+                f"{did_you_mean(item, [*known, *features])}"
+            )
     if not found:
         raise ValueError(f"groups is empty: name at least one of {GROUPS}, or a feature.")
     return tuple(found)

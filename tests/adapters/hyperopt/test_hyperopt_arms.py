@@ -400,7 +400,7 @@ def test_children_of_a_group_of_options_are_left_whole_and_told_apart() -> None:
 @pytest.mark.parametrize(
     ("space", "split", "max_arms", "message"),
     [
-        (hp.uniform("x", 0, 1), 1, 16, "split must be at least 2"),
+        (hp.uniform("x", 0, 1), 1, 16, "split must be an integer >= 2"),
         (hp.uniform("x", 0, 1), {"y": 2}, 16, "no label 'y'; there are x"),
         (hp.normal("x", 0, 1), 2, 16, "Nothing can be split.* no bounds: x"),
         (hp.uniform("x", 0, 1), 8, 4, "max_arms is 4"),

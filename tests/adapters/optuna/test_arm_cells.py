@@ -312,10 +312,10 @@ def test_a_report_needs_no_sampler_and_other_splits_do_not_mix() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"split": 1}, "split must be a whole number >= 2"),
-        ({"split": {"x": 1}}, "split must be a whole number >= 2"),
-        ({"split": {}}, "split must be a whole number >= 2"),
-        ({"split": 2, "max_arms": 1}, "max_arms must be at least 2"),
+        ({"split": 1}, "split must be an integer >= 2"),
+        ({"split": {"x": 1}}, r"split\['x'\] must be an integer >= 2"),
+        ({"split": {}}, "split is empty"),
+        ({"split": 2, "max_arms": 1}, "max_arms must be an integer >= 2"),
         ({"split": 2, "arm": "kind"}, "give one of them"),
         ({"split": {"z": 2}, "search_space": SPACE}, "'z' is not a parameter"),
         ({"split": 64, "search_space": {"x": SPACE["x"]}}, "max_arms is 32"),

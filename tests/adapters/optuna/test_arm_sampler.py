@@ -11,16 +11,6 @@ import numpy as np
 import optuna
 import pytest
 from arm_objectives import Even, Spy, alike, arm_choices, counts, spies, zoo
-from automl_plugins.adapters.optuna import (
-    BanditSampler,
-    BOASFSampler,
-    GBQRSampler,
-    WeightedModelSampler,
-    _private,
-    arm_report,
-)
-from automl_plugins.adapters.optuna._inner import startup_trials
-from automl_plugins.adapters.optuna.arm_sampler import ArmSampler
 from objectives import fixing, needs_constraints, params, reporting, search
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import (
@@ -33,6 +23,16 @@ from optuna.samplers import (
 )
 from optuna.trial import TrialState, create_trial
 
+from automl_plugins.adapters.optuna import (
+    BanditSampler,
+    BOASFSampler,
+    GBQRSampler,
+    WeightedModelSampler,
+    _private,
+    arm_report,
+)
+from automl_plugins.adapters.optuna._inner import startup_trials
+from automl_plugins.adapters.optuna.arm_sampler import ArmSampler
 from automl_plugins.bandits import AlwaysBest
 from automl_plugins.bandits.records import Pulls
 from automl_plugins.records.trial import Status
@@ -346,7 +346,7 @@ def test_a_wrong_name_of_the_arm_fails_with_the_second_trial(
 ) -> None:
     study = optuna.create_study(sampler=recipe(arm="algoritm"))
     study.add_trial(create_trial(value=1.0))  # says nothing of the objective
-    with pytest.raises(ValueError, match=r"'algorithm'.*Did you mean arm='algorithm'\?"):
+    with pytest.raises(ValueError, match=r"study: algorithm\. Did you mean arm='algorithm'\?"):
         study.optimize(zoo, n_trials=10)
     assert [t.state for t in study.trials[1:]] == [TrialState.COMPLETE, TrialState.FAIL]
     study.sampler = recipe()

@@ -94,11 +94,11 @@ def test_declared_names_that_no_trial_asks_for_are_said_once(
     said = [r.message for r in log.records if "has asked for" in r.message]
     assert said == [
         "GBQRSampler: none of 10 finished trials has asked for 'late', which search_space names;"
-        " they ask for ['depth'].",
+        " they ask for depth.",
         "GBQRSampler: none of 10 finished trials has asked for 'y', which search_space names;"
-        " they ask for ['depth'].",
-        "GBQRSampler: none of 10 finished trials has asked for 'dept', which ordinal names; did"
-        " you mean 'depth'?",
+        " they ask for depth.",
+        "GBQRSampler: none of 10 finished trials has asked for 'dept', which ordinal names;"
+        " they ask for depth. Did you mean 'depth'?",
     ]
 
 

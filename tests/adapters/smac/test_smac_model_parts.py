@@ -11,16 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.smac import (
-    CostAndSecondsEncoder,
-    CostEncoder,
-    EIPerSecond,
-    GBQRFacade,
-    QuantileBound,
-    SurrogateModel,
-)
-from automl_plugins.adapters.smac.description import describe
-from automl_plugins.adapters.smac.trials import canonical
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
 from ConfigSpace.hyperparameters import BetaFloatHyperparameter, NormalFloatHyperparameter
 from scipy.stats import norm
@@ -44,6 +34,16 @@ from smac_runs import BUDGETS, INSTANCES, budget_target, facade, few_candidates,
 from smac_runs import scenario as any_scenario
 from smac_runs import search as run_search
 
+from automl_plugins.adapters.smac import (
+    CostAndSecondsEncoder,
+    CostEncoder,
+    EIPerSecond,
+    GBQRFacade,
+    QuantileBound,
+    SurrogateModel,
+)
+from automl_plugins.adapters.smac.description import describe
+from automl_plugins.adapters.smac.trials import canonical
 from automl_plugins.proposers.targets import transform
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.surrogates import (
@@ -279,7 +279,7 @@ def test_what_cannot_improve_is_comparable() -> None:
     [
         (lambda: EIPerSecond(xi=-1.0), "xi must be a finite number >= 0"),
         (lambda: EIPerSecond(cost_exponent=1.5), r"cost_exponent must be a number in \[0, 1\]"),
-        (lambda: EIPerSecond(cost_budget=0), "cost_budget must be None or >= 1"),
+        (lambda: EIPerSecond(cost_budget=0), "cost_budget must be an integer >= 1, or None"),
         (lambda: QuantileBound(beta=math.inf), "beta must be a finite number >= 0"),
         (
             lambda: scores(EIPerSecond(), [[0.5], [0.5]], [[0.1], [0.1]]),

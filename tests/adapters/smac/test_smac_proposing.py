@@ -777,7 +777,11 @@ def test_smacs_own_selector_has_one_model(tmp_path: Path) -> None:
             {"n_suggested": 3, "model": forest},
             *(ValueError, r"get_config_selector\(scenario, n_suggested=\.\.\.\)"),
         ),
-        ({"memroy": EARLIER}, TypeError, r"takes no argument memroy \(did you mean memory\?\)"),
+        (
+            {"memroy": EARLIER},
+            TypeError,
+            r"takes no argument memroy; it takes .*Did you mean 'memory'\?",
+        ),
         ({"cost": "x"}, TypeError, r"cost: SMAC measures the seconds: per_second=True"),
         ({"alpha": 0.2}, TypeError, "AutoFacade takes no argument alpha"),
         (

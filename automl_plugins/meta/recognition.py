@@ -1,0 +1,244 @@
+"""The memory of a search: the one it was given, or that of the learner its space is of."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Collection
+from typing import Any, NamedTuple, Self
+
+from automl_plugins._arguments import describe
+from automl_plugins.meta.alignment import MemoryMismatch, speak_alike
+from automl_plugins.meta.bundled import HYPERPARAMETERS, LEARNERS, REGRESSIONS, bundled
+from automl_plugins.meta.dataset import MetaDataset
+from automl_plugins.records.history import History
+from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.records.trial import Status
+from automl_plugins.spaces.vector_space import VectorSpace
+
+from .memories import AUTO, AlignedMemory, Memory, TaskMemory
+from .names import spelling
+
+_logger = logging.getLogger(__name__)
+
+_SHOWN = 3  # complete trials that have shown whether there are several algorithms
+
+
+class Recognition(NamedTuple):
+    """Learners whose hyperparameters a search space has.
+
+    Attributes:
+        learners: The memories to use: none, one, or one of classifications and one of regressions.
+        candidates: Those of which the space has the most; more than ``learners`` if it is not
+            clear which is meant.
+        line: What is to be known of it, for the log.
+        choices: Categorical hyperparameters of the space that are not the learner's.
+    """
+
+    learners: tuple[str, ...]
+    candidates: tuple[str, ...]
+    line: str
+    choices: tuple[str, ...] = ()
+
+
+def recognise(space: VectorSpace) -> Recognition:
+    """The memories of the learner whose hyperparameters a space has.
+
+    The rule is that of ``RecognisedMemory``.
+    """
+    varying = [n for n, size in zip(space.names, space.n_values, strict=True) if size > 1]
+    least = max(2.0, len(varying) / 2)
+    found: dict[str, list[str]] = {}  # names of the space
+    most = (0, 0)  # hyperparameters, and how many of them in the learner's own spelling
+    best: list[str] = []
+    for learner, names in HYPERPARAMETERS.items():
+        new = spelling(varying, names)
+        called = {new.get(name, name): name for name in names}
+        shared = [name for name in varying if name in called]
+        if len(shared) >= least:  # only then are its runs read
+            known = bundled(learner).space
+            shared = [n for n in shared if speak_alike(known[called[n]], space.space[n])]
+        if len(shared) >= least and len(_without_foreign_parents(space, shared)) >= 2:
+            found[learner] = shared
+            rank = len(shared), sum(n.rpartition("__")[2] == called[n] for n in shared)
+            if rank >= most:
+                best = [*best, learner] if rank == most else [learner]
+                most = rank
+    if not best:
+        line = (
+            "The search space is that of no learner with a bundled memory"
+            f" ({', '.join(LEARNERS)}): the search continues without one."
+        )
+        return Recognition((), (), line)
+    first = best[0]
+    name = REGRESSIONS.get(first, first)
+    listed = ", ".join(found[first])
+    twins = tuple(learner for learner in best if REGRESSIONS.get(learner, learner) == name)
+    others = [learner for learner in best if learner not in twins]
+    if any(HYPERPARAMETERS[other] != HYPERPARAMETERS[first] for other in others):
+        line = (
+            f"The search space may be that of {' or '.join(best)} ({listed}): the search"
+            " continues without a memory. If one of them is meant, pass its name:"
+            f" memory={first!r}."
+        )
+        return Recognition((), tuple(best), line)
+    same = f" That of {' or '.join(others)} would fit as well." if others else ""
+    used = "memory is" if len(twins) == 1 else f"memories {' and '.join(twins)} are"
+    line = (
+        f"The search space is that of {name} ({listed}), whose bundled {used} used."
+        f"{same} memory=None turns it off, the name of a memory chooses that one."
+    )
+    own = set(found[first])
+    choices = [n for n, c in zip(space.names, space.categorical, strict=True) if c]
+    foreign = tuple(n for n in choices if n in varying and n not in own)
+    return Recognition(twins, tuple(best), line, foreign)
+
+
+def _together(learners: tuple[str, ...]) -> MetaDataset | list[TaskRecord]:
+    """The bundled memory of a learner, or the runs of its two."""
+    if len(learners) == 1:
+        return bundled(learners[0])
+    return [record for learner in learners for record in bundled(learner).records()]
+
+
+def _without_foreign_parents(space: VectorSpace, names: list[str]) -> list[str]:
+    """Those of ``names`` that are active whatever parameters outside ``names`` are.
+
+    The hyperparameters of one algorithm among several depend on the choice of it.
+    """
+    found: list[str] = []
+    for name in space.names:  # parents first
+        parents = [p.name for p in space.space.parents_of[name] if p.size > 1]
+        if name in names and all(parent in found for parent in parents):
+            found.append(name)
+    return found
+
+
+class RecognisedMemory:
+    """The bundled memory of the learner whose hyperparameters the search space has, if any.
+
+    A hyperparameter of the space is one of a learner's if it has its name, as the library calls it
+    or with the prefix of a pipeline's step (that of one step, which has most of them), if it can
+    vary, and if its values are of the same kind: numbers where the memory has numbers, categories
+    of which the memory knows some. A learner is recognised if the space has at least two of its
+    hyperparameters, and they are at least half of all that can vary; of several learners that of
+    which the space has the most. A random forest and extra trees have the same ones: it is the
+    random forest. Where others have equally many, such as ``C`` and ``class_weight`` of ``svm``
+    and ``logistic_regression``, none is recognised.
+
+    Names are the same for regressions and classifications: where the space has as many of a
+    learner's two memories, the tasks of both are used.
+
+    A search among several algorithms is of no learner: at least two of the hyperparameters must be
+    active whatever the choices that are not the learner's.
+
+    An INFO line says what was recognised, and how to turn it off or choose another one; so it does
+    where the learner is not clear, or is no longer recognised. That the space is of no learner is
+    otherwise a DEBUG line. Where none is recognised the mismatch is an expected one, so that a
+    search continues without a memory and without a warning; every new search space is looked at
+    again.
+
+    Args:
+        task: Name of the task that is searched: the runs on the data set of that name are left
+            out.
+        growing: Whether parameters and conditions of the space are discovered by the trials.
+        logger: Takes the line.
+
+    Example::
+
+        memory = RecognisedMemory()
+        dataset = memory.on(VectorSpace(space))  # that of "svm" if space has C, gamma, kernel
+    """
+
+    store = None
+
+    def __init__(
+        self,
+        *,
+        task: str | None = None,
+        growing: bool = False,
+        logger: logging.Logger = _logger,
+    ) -> None:
+        self.exclude = frozenset() if task is None else frozenset({task})
+        self.growing = growing
+        self.logger = logger
+        self._said: str | tuple[str, ...] = ""
+        self._opened: dict[tuple[str, ...], TaskMemory] = {}
+        self._last: tuple[VectorSpace, Recognition] | None = None
+
+    def without(self, names: Collection[str]) -> Self:
+        """The same memory without the runs on data sets of these names, known or not."""
+        other = copy.copy(self)
+        other.exclude = self.exclude | set(names)
+        other._opened, other._last = {}, None
+        return other
+
+    def on(self, space: VectorSpace) -> MetaDataset:
+        """The runs of the learner in the vectors of ``space``.
+
+        Raises:
+            MemoryMismatch: If no learner is recognised, or none of its runs lies in the space.
+        """
+        found = self._recognise(space)
+        was_in_use = isinstance(self._said, tuple)
+        level = logging.INFO if found.candidates or was_in_use else logging.DEBUG
+        self._say(found.line, level, about=found.learners)
+        if not (learners := found.learners):
+            raise MemoryMismatch(found.line, expected=True)
+        if learners not in self._opened:
+            known = TaskMemory(_together(learners), growing=True, logger=self.logger)
+            self._opened[learners] = known.without(self.exclude)
+        try:
+            return self._opened[learners].on(space)
+        except MemoryMismatch as mismatch:
+            self._say(f"{mismatch} The search continues without a memory.", logging.INFO)
+            raise MemoryMismatch(str(mismatch), expected=True) from None
+
+    def waits(self, space: VectorSpace, history: History) -> bool:
+        """Whether the next trials may show that the search is one among several algorithms.
+
+        So it may be in a space that grows, as long as all complete trials have the same value of a
+        choice that is not the learner's; three are enough.
+        """
+        if not self.growing or (history.status == Status.COMPLETE).sum() >= _SHOWN:
+            return False
+        columns = [space.space.index_of[name] for name in self._recognise(space).choices]
+        return bool(columns) and bool((history.n_tried[columns] < 2).any())
+
+    def _recognise(self, space: VectorSpace) -> Recognition:
+        last = self._last  # read once: threads share the memory
+        if last is None or last[0] is not space:
+            self._last = last = (space, recognise(space))
+        return last[1]
+
+    def _say(self, line: str, level: int, *, about: tuple[str, ...] = ()) -> None:
+        """Log the choice of a learner once, also in a space that grows."""
+        if (news := about or line) != self._said:
+            self._said = news
+            self.logger.log(level, line)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self  # nothing in it ever changes but caches
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_opened": {}, "_last": None}
+
+    def __repr__(self) -> str:
+        return "RecognisedMemory()"
+
+
+def task_memory(memory: Memory | AlignedMemory, *, task: str | None = None) -> AlignedMemory:
+    """``memory`` as it is if it aligns itself, else a ``TaskMemory`` of it; errors of that.
+
+    ``"auto"`` is a ``RecognisedMemory``.
+
+    Raises:
+        TypeError: For a task that is not a name.
+    """
+    if not isinstance(task, str | None):
+        raise TypeError(f"task must be the name of this task, or None, got {describe(task)}.")
+    if isinstance(memory, AlignedMemory):
+        return memory
+    if isinstance(memory, str) and memory == AUTO:
+        return RecognisedMemory(task=task)
+    return TaskMemory(memory, task=task)
