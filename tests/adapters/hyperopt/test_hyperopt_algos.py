@@ -130,7 +130,7 @@ def test_options_are_given_by_partial_or_call() -> None:
         weighted(weigths=[1, 0, 0])
     with pytest.raises(TypeError, match=r"polcy.*options are policy, label"):
         bandit(polcy=None)
-    with pytest.raises(TypeError, match=r"such as UCB1\(\), got"):
+    with pytest.raises(TypeError, match=r"such as UCB1\(\), or None; got"):
         bandit(policy=Recorder)
     for inner, error in (("tpee", ValueError), (3, TypeError)):
         with pytest.raises(error, match=r"'random', 'tpe' or a suggest function"):

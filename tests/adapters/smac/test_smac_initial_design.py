@@ -85,6 +85,14 @@ def test_modes_beside_the_usual_design(tmp_path: Path, memory: MetaDataset) -> N
         assert all(s.reason for s in design.suggestions)
 
 
+def test_a_misspelt_task_that_is_to_be_left_out_is_noted(
+    tmp_path: Path, memory: MetaDataset
+) -> None:
+    name = memory.tasks[0].name
+    design = MetaInitialDesign(scenario(tmp_path), memory, exclude=[f"{name}x"])
+    assert any(f"Did you mean '{name}'?" in note for note in design.meta["notes"])
+
+
 def test_numbers_that_nobody_gave(tmp_path: Path, memory: MetaDataset) -> None:
     numbers = {
         mode: len(MetaInitialDesign(scenario(tmp_path), memory, mode=mode).suggestions)

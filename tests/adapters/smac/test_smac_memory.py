@@ -207,7 +207,7 @@ def several(losses: Any = 1.0, instances: str = "a") -> RunHistory:
         (RunHistory(), None, ValueError, "give the Scenario a name.* task= for RecordCallback"),
         (several([1.0, 2.0]), "t", ValueError, "several objectives"),
         (several(instances="ab"), "t", ValueError, "2 instances"),
-        (3, None, TypeError, "run histories, facades and folders"),
+        (3, None, TypeError, "A run of SMAC is a run history, a facade or a folder"),
     ],
 )
 def test_what_is_no_task_is_refused(source: Any, name: Any, error: Any, message: str) -> None:
