@@ -15,15 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import optuna
 import pytest
+from automl_plugins.adapters import hyperopt as with_hyperopt
+from automl_plugins.adapters import optuna as with_optuna
+from automl_plugins.adapters import smac as with_smac
+from automl_plugins.adapters.smac._private import quiet
 from ConfigSpace import Configuration, ConfigurationSpace
 from hyperopt import Trials, fmin, hp, rand
 from known_runs import BrokenStore, FakeStore
 from smac import RandomFacade, Scenario
 
-from automl_plugins.adapters import hyperopt as with_hyperopt
-from automl_plugins.adapters import optuna as with_optuna
-from automl_plugins.adapters import smac as with_smac
-from automl_plugins.adapters.smac._private import quiet
 from automl_plugins.meta import MetaStore, TaskRecord, convert
 from automl_plugins.records.trial import Status
 

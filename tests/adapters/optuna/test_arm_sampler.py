@@ -11,6 +11,16 @@ import numpy as np
 import optuna
 import pytest
 from arm_objectives import Even, Spy, alike, arm_choices, counts, spies, zoo
+from automl_plugins.adapters.optuna import (
+    BanditSampler,
+    BOASFSampler,
+    GBQRSampler,
+    WeightedModelSampler,
+    _private,
+    arm_report,
+)
+from automl_plugins.adapters.optuna._inner import startup_trials
+from automl_plugins.adapters.optuna.arm_sampler import ArmSampler
 from objectives import fixing, needs_constraints, params, reporting, search
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import (
@@ -23,16 +33,6 @@ from optuna.samplers import (
 )
 from optuna.trial import TrialState, create_trial
 
-from automl_plugins.adapters.optuna import (
-    BanditSampler,
-    BOASFSampler,
-    GBQRSampler,
-    WeightedModelSampler,
-    _private,
-    arm_report,
-)
-from automl_plugins.adapters.optuna._inner import startup_trials
-from automl_plugins.adapters.optuna.arm_sampler import ArmSampler
 from automl_plugins.bandits import AlwaysBest
 from automl_plugins.bandits.records import Pulls
 from automl_plugins.records.trial import Status

@@ -11,6 +11,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from automl_plugins.adapters.smac import (
+    CostAndSecondsEncoder,
+    CostEncoder,
+    EIPerSecond,
+    GBQRFacade,
+    QuantileBound,
+    SurrogateModel,
+)
+from automl_plugins.adapters.smac.description import describe
+from automl_plugins.adapters.smac.trials import canonical
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
 from ConfigSpace.hyperparameters import BetaFloatHyperparameter, NormalFloatHyperparameter
 from scipy.stats import norm
@@ -34,16 +44,6 @@ from smac_runs import BUDGETS, INSTANCES, budget_target, facade, few_candidates,
 from smac_runs import scenario as any_scenario
 from smac_runs import search as run_search
 
-from automl_plugins.adapters.smac import (
-    CostAndSecondsEncoder,
-    CostEncoder,
-    EIPerSecond,
-    GBQRFacade,
-    QuantileBound,
-    SurrogateModel,
-)
-from automl_plugins.adapters.smac.description import describe
-from automl_plugins.adapters.smac.trials import canonical
 from automl_plugins.proposers.targets import transform
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.surrogates import (
