@@ -88,7 +88,7 @@ class ArmMemory(StudyReader):
         self.parameters: dict[int, dict[str, BaseDistribution]] = {}
         self.endless: set[int] = set()  # arms that have, or had, a continuous parameter
         # By index and by the trial that opened them, with the budget that they share.
-        self.rounds: dict[tuple[int, int], tuple[Budget | None, Round]] = {}
+        self.rounds: dict[tuple[int, int], tuple[Budget, Round]] = {}
         self.categories: set[str] = set()  # names of all categorical parameters asked for
         self._first: dict[str, BaseDistribution] = {}  # of each name, as it was first asked for
         self._changed: set[str] = set()  # names whose choices, or kind, changed later
@@ -123,9 +123,8 @@ class ArmMemory(StudyReader):
         if index is not None:  # a running trial, or one of a cell, has no such value of its own
             row.values.setdefault(self._key, float(index))
         for data in _private.read_rounds(trial, self._key):
-            opened, budget = Round.from_dict(data), data.get("budget")
-            of = None if budget is None else (float(budget[0]), str(budget[1]))
-            self.rounds[opened.index, trial.number] = of, opened
+            opened, (amount, unit) = Round.from_dict(data), data["budget"]
+            self.rounds[opened.index, trial.number] = (float(amount), str(unit)), opened
         return row
 
     def _owner(self, trial: FrozenTrial) -> int | None:
@@ -198,12 +197,12 @@ class ArmMemory(StudyReader):
     def _rounds(self) -> tuple[Round, ...]:
         """The rounds of the search with this budget, or of the last one that opened any."""
         found = sorted(self.rounds.copy().items(), key=lambda item: item[0])
-        noted = {trial: of for (_, trial), (of, _) in found if of is not None}
+        noted = {trial: of for (_, trial), (of, _) in found}
         budget = self._budget or (noted[max(noted)] if noted else None)
         # If two workers opened the same round, the one with the earlier trial counts.
         rounds: dict[int, Round] = {}
         for (index, _), (of, opened) in found:
-            if of in (None, budget):  # earlier versions of this package stored no budget
+            if of == budget:
                 rounds.setdefault(index, opened)
         return tuple(rounds.values())
 

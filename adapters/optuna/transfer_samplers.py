@@ -48,7 +48,8 @@ class TransferSampler(ProposerSampler):
     until the trials contradict it. A study among its own sources is left out, which is logged; so
     is an uninformative source (fewer than two complete trials, equal losses, the same runs as
     another). If the objective has no parameter in common with the sources, on any branch, a
-    warning is logged and ``GBQRSampler`` continues in its place.
+    warning is logged and the fallback of the recipe proposes: the committee without a memory for
+    ``AutoSampler``, GBQR for the others. That ``"auto"`` finds no learner is no warning.
 
     Args:
         memory: See ``TSTSampler``.

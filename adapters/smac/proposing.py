@@ -174,7 +174,7 @@ class ProposerConfigSelector(Selector):
 
         Raises:
             TypeError: For anything but a configuration.
-            ValueError: For a configuration that is none of this run.
+            ValueError: For a configuration that is not one of this run.
         """
         allowed = "a configuration, such as what optimize() of the facade returns"
         check_kind("explain", config, Configuration, allowed)
@@ -183,7 +183,7 @@ class ProposerConfigSelector(Selector):
         if number is None:
             if key not in self._proposals | self._waiting:
                 raise ValueError(
-                    f"The configuration is none of the {len(known)} of this run: {dict(config)}."
+                    f"The configuration is not among the {len(known)} of this run: {dict(config)}."
                 )
             number = len(known) + 1
         stored: Mapping[str, Any] | None = None

@@ -175,7 +175,7 @@ class SMACSearch:
     def _must_wait(self) -> bool:
         """Whether all configurations were asked for and a result is missing.
 
-        Before the first result SMAC's ``ask`` would then loop for ever; later it would end the
+        Before the first result SMAC's ``ask`` would then never return; later it would end the
         search, although a result could still promote a configuration.
         """
         if not self._under_way and self._worst is not None:

@@ -90,8 +90,8 @@ def bundled(learner: str, *, metric: str | None = None) -> MetaDataset:
     ``gamma="scale"``, CatBoost's learning rate) with the number that it comes to there.
     ``seconds`` are CPU seconds of one thread over all folds, without preprocessing; NaN for the
     few runs (1.3 % of ``knn``, 0.4 % of ``logistic_regression``, 0.1 % of ``svm``) that ended
-    before the clock moved on. A task's tag ``"family"`` is equal for data sets that stem from
-    one source.
+    before the clock moved on. A task's tag ``"family"`` is equal for data sets from one
+    source.
 
     Args:
         learner: One of ``LEARNERS``.

@@ -168,7 +168,7 @@ def _read_bounded(file: IO[bytes]) -> bytes:
         packed, data = data, b""
         decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
         pieces = [decoder.decompress(packed, _PIECE)]
-        if not pieces[0].startswith(b"{"):  # a file of nothing but zeros unpacks for ever
+        if not pieces[0].startswith(b"{"):  # a file of nothing but zeros unpacks without end
             raise ValueError("it does not hold JSON")
         size = len(pieces[0])
         while not decoder.eof and size <= LARGEST:

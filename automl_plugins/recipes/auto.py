@@ -25,7 +25,7 @@ _PRIOR = {"process": 1.5, "log process": 1.5}
 # No more than a process: some memories mislead, and the suggestions are a head start already.
 _PRIOR_WITH_MEMORY = _PRIOR | {"earlier tasks": 1.5}
 _GRADIENTS = 20  # with fewer, searches of networks were worse
-# With narrower plateaus a process with noise would return to the best one for ever.
+# With narrower plateaus a process with noise would return to the best one again and again.
 _REACH = 0.2
 
 

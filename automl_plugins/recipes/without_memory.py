@@ -41,7 +41,7 @@ class Options(TypedDict, total=False):
 
 
 class CostArguments(TypedDict, total=False):
-    """Own arguments of ``ei_per_second``."""
+    """Arguments of all recipes that divide by seconds."""
 
     cost_exponent: float
     cost_budget: int | None

@@ -147,7 +147,7 @@ def sortable(time: float) -> float:
 MOST_RUNNING = 128
 """A trial counts as running until this many that began after it have finished.
 
-The trial of a killed worker stays open for ever and looks like a long one. From then on it is
+The trial of a killed worker is never closed and looks like a long one. From then on it is
 ignored, and counts again if it finishes after all.
 """
 

@@ -28,7 +28,7 @@ from automl_plugins.frameworks import (
     adapter_of,
     method_of,
 )
-from automl_plugins.proposers.proposal import SurrogateFailure
+from automl_plugins.proposers.proposal import SurrogateFailure, ask
 from automl_plugins.records.history import History
 from automl_plugins.records.scores import rescale
 from automl_plugins.records.trial import Status
@@ -357,7 +357,7 @@ class ProposerSearch:
         """The next configuration; its token is its number."""
         k = self._asked
         try:
-            vector = self.proposer.propose(self._space, self.history(), self._streams, k).vector
+            vector = ask(self.proposer, self._space, self.history(), self._streams, k).vector
         except SurrogateFailure as failure:
             if not self._failed:
                 self._failed = True

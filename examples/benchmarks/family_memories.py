@@ -97,7 +97,7 @@ def with_memory(how: str, task: Task) -> Method:
 
 @cache
 def _runs_of(source: str) -> frozenset[str]:
-    """Names of the data sets in the bundled memories that stem from one source."""
+    """Names of the data sets in the bundled memories from one source."""
     tasks = [task for learner in LEARNERS for task in bundled(learner).tasks]
     return frozenset(task.name for task in tasks if task.tags["family"] == source)
 

@@ -94,6 +94,7 @@ def test_of_two_workers_the_one_with_the_earlier_trial_counts() -> None:
         opened = arm_report(study).rounds[0].to_dict()
         decisions = [d | {"advances": d["arm"] in arms} for d in opened["decisions"]]
         data = opened | {"index": 1, "limit": 30.0, "decisions": decisions}
+        data |= {"budget": [30.0, "trials"]}
         _private.write_rounds(study, frozen, "algorithm", [data])
         assert arm_report(study).rounds[1].arms == arms
     study.tell(second, 0.5)

@@ -709,7 +709,7 @@ def test_random_configurations_of_a_budgeted_search_come_after_the_suggestions(
 def test_a_configuration_of_no_run_is_not_explained(tmp_path: Path) -> None:
     smac = facade(tmp_path, kind=AutoFacade, n_trials=3)
     search(smac)
-    with pytest.raises(ValueError, match="The configuration is none of the 3 of this run"):
+    with pytest.raises(ValueError, match="The configuration is not among the 3 of this run"):
         selector_of(smac).explain(search_space().sample_configuration(9)[8])
 
 
