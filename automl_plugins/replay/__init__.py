@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     )
     from automl_plugins.records.search import RecordedTrial, Search, search_frame
 
+    from .lookup import Answer
     from .runs import read_runs, replay
     from .simulation import Record, proposing, regret
-    from .table import Answer, Table
+    from .table import Table
 
 import_when_used(
     __name__,
@@ -35,7 +36,8 @@ import_when_used(
         "runs": ["read_runs", "replay"],
         "automl_plugins.records.search": ["RecordedTrial", "Search", "search_frame"],
         "simulation": ["Record", "proposing", "regret"],
-        "table": ["Answer", "Table"],
+        "lookup": ["Answer"],
+        "table": ["Table"],
     },
 )
 

@@ -36,7 +36,8 @@ from automl_plugins.spaces.values import as_configuration, values_of
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
-from .table import Answer, Table
+from .lookup import Answer
+from .table import Table
 
 if TYPE_CHECKING:
     from automl_plugins.proposers.proposal import Proposer

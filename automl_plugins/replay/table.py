@@ -5,15 +5,12 @@ from __future__ import annotations
 import copy
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from ConfigSpace import Configuration, ConfigurationSpace
-from scipy.spatial.distance import cdist
+from ConfigSpace import ConfigurationSpace
 
 from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.frameworks import searches_of
@@ -26,31 +23,10 @@ from automl_plugins.replay.frames import (
     frame_of,
     infer_space,
 )
-from automl_plugins.spaces.conditions import is_active
-from automl_plugins.spaces.values import ABSENT, encoder, kind_of, reader, values_of
-from automl_plugins.spaces.vector_space import VectorSpace
+from automl_plugins.replay.lookup import Answer, RecordedConfigurations
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The recorded run that stands for a configuration.
-
-    Attributes:
-        row: Its row in the table.
-        distance: 0 for the configuration itself; else the sum over the hyperparameters of the
-            difference on their scale in [0, 1], 1 for another category.
-
-    Example::
-
-        answer = table.find({"C": 0.5, "depth": 3})
-        print(table.config(answer.row), answer.distance)
-    """
-
-    row: int
-    distance: float
 
 
 class Table:
@@ -98,14 +74,9 @@ class Table:
         self.name = str(name)
         self.notes = tuple(notes)
         self.space = space
-        self._vectors = VectorSpace(space)
-        self._readers = {name: reader(space[name]) for name in space}
-        self._encoders = {name: encoder(space[name]) for name in self._vectors.names}
-        self._conditional = {name for name in space if space.parent_conditions_of[name]}
-        self._values = [self._read_row(row, config) for row, config in enumerate(configs)]
+        self._recorded = RecordedConfigurations(f"Table {self.name!r}", space, configs)
         self._set_losses(losses, seconds)
         self._set_curves(curves, steps, curve_seconds)
-        self._rows = self._index()
 
     # --- construction -------------------------------------------------------------------------
 
@@ -239,7 +210,7 @@ class Table:
         found = hashlib.blake2b(digest_size=16)
         recorded = (self.losses, self.seconds, self.curves, self.curve_seconds)
         arrays = [None if array is None else array.tolist() for array in recorded]
-        found.update(repr((list(self.space), self._values, self.steps, arrays)).encode())
+        found.update(repr((list(self.space), self._recorded.values, self.steps, arrays)).encode())
         return found.hexdigest()
 
     def with_losses(
@@ -256,7 +227,7 @@ class Table:
         return other
 
     def _set_losses(self, losses: npt.ArrayLike, seconds: npt.ArrayLike | None) -> None:
-        n = len(self._values)
+        n = len(self._recorded)
         self.losses = as_floats(losses, f"Table {self.name!r}: losses")
         if self.losses.shape != (n,):
             raise ValueError(
@@ -343,47 +314,6 @@ class Table:
             )
             self.notes = tuple(dict.fromkeys([*self.notes, note]))
 
-    def _read_row(self, row: int, config: Mapping[str, Any]) -> tuple[Any, ...]:
-        known = {k: v for k, v in config.items() if not self._is_absent(k, v)}
-        if foreign := sorted(set(known) - set(self._vectors.names)):
-            raise ValueError(
-                f"Table {self.name!r}, row {row}: {', '.join(foreign)} not in the search space,"
-                f" which has {', '.join(self._vectors.names)}."
-            )
-        try:
-            values = {name: self._read(name, value) for name, value in known.items()}
-        except ValueError as error:
-            raise ValueError(f"Table {self.name!r}, row {row}: {error}") from None
-        active: dict[str, Any] = {}
-        for name in self._vectors.names:  # parents first
-            if name in values and self._is_active(name, active):
-                active[name] = values[name]
-        return tuple(active.get(name, ABSENT) for name in self._vectors.names)
-
-    def _is_absent(self, name: str, value: Any) -> bool:
-        """Whether a value marks an inactive hyperparameter: NaN, or None unless it is a choice."""
-        if value is ABSENT:
-            return True
-        if kind_of(value) not in ("none", "missing"):
-            return False
-        return name not in self._readers or self._readers[name](value) is ABSENT
-
-    def _read(self, name: str, value: Any) -> Any:
-        if (found := self._readers[name](value)) is ABSENT:
-            raise ValueError(f"{name}={value!r} is not a value of {self.space[name]}.")
-        return found
-
-    def _index(self) -> dict[tuple[Any, ...], int]:
-        rows: dict[tuple[Any, ...], int] = {}
-        for row, values in enumerate(self._values):
-            first = rows.setdefault(_key(values), row)
-            if first != row:
-                raise ValueError(
-                    f"Table {self.name!r}: rows {first} and {row} record one configuration,"
-                    f" {self.config(row)}. Build it with repeats='mean' to average them."
-                )
-        return rows
-
     # --- contents -----------------------------------------------------------------------------
 
     def __len__(self) -> int:
@@ -405,32 +335,11 @@ class Table:
     @property
     def complete(self) -> bool:
         """Whether every configuration of the space was recorded, so that every answer is exact."""
-        # The limit counts forbidden configurations too, which are removed afterwards.
-        everything = self._vectors.enumerate(10 * len(self))
-        if everything is None or len(everything) > len(self):
-            return False
-        return len(everything) == sum(self._is_configuration(v) for v in self._values)
-
-    def _is_configuration(self, values: tuple[Any, ...]) -> bool:
-        """Whether every active hyperparameter has a value, and no clause forbids the values."""
-        names = self._vectors.names
-        config = {n: v for n, v in zip(names, values, strict=True) if v is not ABSENT}
-        active = [n for n in names if self._is_active(n, config)]
-        if len(active) != len(config):
-            return False
-        return not any(
-            clause.is_forbidden_value(config) for clause in self.space.forbidden_clauses
-        )
-
-    def _is_active(self, name: str, values: Mapping[str, Any]) -> bool:
-        return name not in self._conditional or is_active(self.space, name, values)
+        return self._recorded.complete
 
     def config(self, row: int) -> dict[str, Any]:
         """The active values recorded in a row."""
-        pairs = zip(self._vectors.names, self._values[row], strict=True)
-        return {name: value for name, value in pairs if value is not ABSENT}
-
-    # --- look-up ------------------------------------------------------------------------------
+        return self._recorded.config(row)
 
     def find(self, config: Mapping[str, Any]) -> Answer:
         """The recorded run of a configuration, or of the nearest one if it was not recorded.
@@ -440,59 +349,4 @@ class Table:
         Raises:
             ValueError: If an active hyperparameter has no value or an illegal one.
         """
-        if isinstance(config, Configuration):
-            config = values_of(config)
-        names, active = self._vectors.names, config
-        # Conditions are slow to evaluate, and an exact match does not need them.
-        row = self._rows.get(_key([config.get(name, ABSENT) for name in names]))
-        if row is None:
-            active = self._active(config)
-            row = self._rows.get(_key([active.get(name, ABSENT) for name in names]))
-        if row is not None:
-            return Answer(row, 0.0)
-        point = self._embed([active])
-        distances = cdist(point, self._points, metric="cityblock")[0]
-        row = int(distances.argmin())
-        return Answer(row, float(distances[row]))
-
-    def _active(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """The active values of a configuration, checked."""
-        active: dict[str, Any] = {}
-        for name in self._vectors.names:  # parents first
-            if not self._is_active(name, active):
-                continue
-            value = config.get(name, ABSENT)
-            if self._is_absent(name, value):
-                raise ValueError(
-                    f"The configuration {dict(config)} has no value for {name}, which is active."
-                )
-            active[name] = self._read(name, value)
-        return active
-
-    def _embed(self, configs: Sequence[Mapping[str, Any]]) -> FloatArray:
-        """Points (n, f) whose L1 distance is that of ``Answer``; inactive numbers count as 0.
-
-        One-hot codes of two categories differ in two places, so each difference counts half.
-        """
-        vectors = np.array(
-            [
-                [self._encoders[n](config[n]) if n in config else np.nan for n in self._encoders]
-                for config in configs
-            ]
-        )
-        numbers = self._vectors.numbers(vectors)
-        numbers[np.isnan(numbers)] = 0.0
-        codes = [
-            0.5 * (vectors[:, [i]] == np.arange(self._vectors.n_values[i]))
-            for i in np.flatnonzero(self._vectors.categorical)
-        ]
-        return np.hstack([np.zeros((len(configs), 1)), numbers, *codes])
-
-    @cached_property
-    def _points(self) -> FloatArray:
-        return self._embed([self.config(row) for row in range(len(self))])
-
-
-def _key(values: Sequence[Any]) -> tuple[Any, ...]:
-    """A dictionary key that distinguishes truth values from the numbers they equal."""
-    return (*values, *(isinstance(value, bool | np.bool_) for value in values))
+        return self._recorded.find(config)

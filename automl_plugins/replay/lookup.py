@@ -1,0 +1,197 @@
+"""The recorded configurations of a table, and which of them stands for another one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from ConfigSpace import Configuration, ConfigurationSpace
+from scipy.spatial.distance import cdist
+
+from automl_plugins.arrays import FloatArray
+from automl_plugins.spaces.conditions import is_active
+from automl_plugins.spaces.values import ABSENT, encoder, kind_of, reader, values_of
+from automl_plugins.spaces.vector_space import VectorSpace
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The recorded run that stands for a configuration.
+
+    Attributes:
+        row: Its row in the table.
+        distance: 0 for the configuration itself; else the sum over the hyperparameters of the
+            difference on their scale in [0, 1], 1 for another category.
+
+    Example::
+
+        answer = table.find({"C": 0.5, "depth": 3})
+        print(table.config(answer.row), answer.distance)
+    """
+
+    row: int
+    distance: float
+
+
+class RecordedConfigurations:
+    """Distinct configurations of a space, read once.
+
+    Args:
+        of: What they belong to, for messages.
+        space: Their search space.
+        configs: The n configurations, see ``Table``.
+
+    Attributes:
+        values: Values of each, parents first, ``ABSENT`` where inactive.
+
+    Raises:
+        ValueError: For a configuration outside the space, or recorded twice.
+    """
+
+    def __init__(
+        self, of: str, space: ConfigurationSpace, configs: Sequence[Mapping[str, Any]]
+    ) -> None:
+        self.of = of
+        self.space = space
+        self._vectors = VectorSpace(space)
+        self._readers = {name: reader(space[name]) for name in space}
+        self._encoders = {name: encoder(space[name]) for name in self._vectors.names}
+        self._conditional = {name for name in space if space.parent_conditions_of[name]}
+        self.values = [self._read_row(row, config) for row, config in enumerate(configs)]
+        self._rows = self._index()
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def _read_row(self, row: int, config: Mapping[str, Any]) -> tuple[Any, ...]:
+        known = {k: v for k, v in config.items() if not self._is_absent(k, v)}
+        if foreign := sorted(set(known) - set(self._vectors.names)):
+            raise ValueError(
+                f"{self.of}, row {row}: {', '.join(foreign)} not in the search space,"
+                f" which has {', '.join(self._vectors.names)}."
+            )
+        try:
+            values = {name: self._read(name, value) for name, value in known.items()}
+        except ValueError as error:
+            raise ValueError(f"{self.of}, row {row}: {error}") from None
+        active: dict[str, Any] = {}
+        for name in self._vectors.names:  # parents first
+            if name in values and self._is_active(name, active):
+                active[name] = values[name]
+        return tuple(active.get(name, ABSENT) for name in self._vectors.names)
+
+    def _is_absent(self, name: str, value: Any) -> bool:
+        """Whether a value marks an inactive hyperparameter: NaN, or None unless it is a choice."""
+        if value is ABSENT:
+            return True
+        if kind_of(value) not in ("none", "missing"):
+            return False
+        return name not in self._readers or self._readers[name](value) is ABSENT
+
+    def _read(self, name: str, value: Any) -> Any:
+        if (found := self._readers[name](value)) is ABSENT:
+            raise ValueError(f"{name}={value!r} is not a value of {self.space[name]}.")
+        return found
+
+    def _index(self) -> dict[tuple[Any, ...], int]:
+        rows: dict[tuple[Any, ...], int] = {}
+        for row, values in enumerate(self.values):
+            first = rows.setdefault(_key(values), row)
+            if first != row:
+                raise ValueError(
+                    f"{self.of}: rows {first} and {row} record one configuration,"
+                    f" {self.config(row)}. Build it with repeats='mean' to average them."
+                )
+        return rows
+
+    @property
+    def complete(self) -> bool:
+        """See ``Table.complete``."""
+        # The limit counts forbidden configurations too, which are removed afterwards.
+        everything = self._vectors.enumerate(10 * len(self))
+        if everything is None or len(everything) > len(self):
+            return False
+        return len(everything) == sum(self._is_configuration(v) for v in self.values)
+
+    def _is_configuration(self, values: tuple[Any, ...]) -> bool:
+        """Whether every active hyperparameter has a value, and no clause forbids the values."""
+        names = self._vectors.names
+        config = {n: v for n, v in zip(names, values, strict=True) if v is not ABSENT}
+        active = [n for n in names if self._is_active(n, config)]
+        if len(active) != len(config):
+            return False
+        return not any(
+            clause.is_forbidden_value(config) for clause in self.space.forbidden_clauses
+        )
+
+    def _is_active(self, name: str, values: Mapping[str, Any]) -> bool:
+        return name not in self._conditional or is_active(self.space, name, values)
+
+    def config(self, row: int) -> dict[str, Any]:
+        """The active values recorded in a row."""
+        pairs = zip(self._vectors.names, self.values[row], strict=True)
+        return {name: value for name, value in pairs if value is not ABSENT}
+
+    # --- look-up ------------------------------------------------------------------------------
+
+    def find(self, config: Mapping[str, Any]) -> Answer:
+        """See ``Table.find``."""
+        if isinstance(config, Configuration):
+            config = values_of(config)
+        names, active = self._vectors.names, config
+        # Conditions are slow to evaluate, and an exact match does not need them.
+        row = self._rows.get(_key([config.get(name, ABSENT) for name in names]))
+        if row is None:
+            active = self._active(config)
+            row = self._rows.get(_key([active.get(name, ABSENT) for name in names]))
+        if row is not None:
+            return Answer(row, 0.0)
+        point = self._embed([active])
+        distances = cdist(point, self._points, metric="cityblock")[0]
+        row = int(distances.argmin())
+        return Answer(row, float(distances[row]))
+
+    def _active(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """The active values of a configuration, checked."""
+        active: dict[str, Any] = {}
+        for name in self._vectors.names:  # parents first
+            if not self._is_active(name, active):
+                continue
+            value = config.get(name, ABSENT)
+            if self._is_absent(name, value):
+                raise ValueError(
+                    f"The configuration {dict(config)} has no value for {name}, which is active."
+                )
+            active[name] = self._read(name, value)
+        return active
+
+    def _embed(self, configs: Sequence[Mapping[str, Any]]) -> FloatArray:
+        """Points (n, f) whose L1 distance is that of ``Answer``; inactive numbers count as 0.
+
+        One-hot codes of two categories differ in two places, so each difference counts half.
+        """
+        vectors = np.array(
+            [
+                [self._encoders[n](config[n]) if n in config else np.nan for n in self._encoders]
+                for config in configs
+            ]
+        )
+        numbers = self._vectors.numbers(vectors)
+        numbers[np.isnan(numbers)] = 0.0
+        codes = [
+            0.5 * (vectors[:, [i]] == np.arange(self._vectors.n_values[i]))
+            for i in np.flatnonzero(self._vectors.categorical)
+        ]
+        return np.hstack([np.zeros((len(configs), 1)), numbers, *codes])
+
+    @cached_property
+    def _points(self) -> FloatArray:
+        return self._embed([self.config(row) for row in range(len(self))])
+
+
+def _key(values: Sequence[Any]) -> tuple[Any, ...]:
+    """A dictionary key that distinguishes truth values from the numbers they equal."""
+    return (*values, *(isinstance(value, bool | np.bool_) for value in values))
