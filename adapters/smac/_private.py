@@ -25,6 +25,7 @@ from smac.main.exceptions import ConfigurationSpaceExhaustedException
 from smac.main.smbo import SMBO
 from smac.model.abstract_model import AbstractModel
 from smac.runhistory import StatusType, TrialInfo, TrialValue
+from smac.runner.abstract_runner import AbstractRunner
 from smac.runner.dask_runner import DaskParallelRunner
 
 _logger = logging.getLogger("smac.automl_plugins")
@@ -96,7 +97,7 @@ class Selector(ConfigSelector):
         callbacks: list[Callback] | None = None,
         **others: Any,
     ) -> None:
-        # A facade that sets up logging disables all existing loggers.
+        # A facade that sets up logging by a file of the user may disable all existing loggers.
         for name, logger in logging.root.manager.loggerDict.items():
             if name.startswith("automl_plugins") and isinstance(logger, logging.Logger):
                 logger.disabled = False
@@ -143,18 +144,55 @@ class Facade(HyperparameterOptimizationFacade):
         return super()._get_optimizer()
 
 
+class _Surviving:
+    """A worker whose trials are crashed ones, too, if they raise what is no ``Exception``.
+
+    Dask never ends the future of such a trial, a panic of a Rust library for example. A worker
+    that is asked to exit does so, and counts as killed.
+    """
+
+    def __init__(self, runner: AbstractRunner) -> None:
+        self._runner = runner
+        self.run = runner.run
+
+    def run_wrapper(self, trial_info: TrialInfo, **data: Any) -> tuple[TrialInfo, TrialValue]:
+        """That of the worker, see ``AbstractRunner``."""
+        began = time.time()
+        try:
+            return self._runner.run_wrapper(trial_info, **data)
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            return trial_info, _crashed(self._runner._crash_cost, began, error)
+
+
+def _crashed(cost: Any, began: float, error: BaseException) -> TrialValue:
+    """The result of a trial that did not return one, ended now."""
+    ended = time.time()
+    return TrialValue(
+        cost=cost,
+        time=ended - began,
+        status=StatusType.CRASHED,
+        starttime=began,
+        endtime=ended,
+        additional_info={"error": repr(error)},
+    )
+
+
 class DaskRunner(DaskParallelRunner):
     """SMAC's runner on Dask, except that a trial that killed its worker counts as crashed.
 
     SMAC's own runner ends the search with Dask's ``KilledWorker`` and leaves the trial running,
-    gives new workers five seconds to start, and at the end of Python closes its client after Dask
-    has closed it, which takes a minute.
+    waits without end for one that raises what is no ``Exception``, gives new workers five seconds
+    to start, and at the end of Python closes its client after Dask has closed it, which takes a
+    minute.
     """
 
     @classmethod
     def replacing(cls, runner: DaskParallelRunner) -> Self:
         """A runner that takes over the workers of another, which must not be used any more."""
         new = cls(runner._single_worker, runner._patience, dask_client=runner._client)
+        new._single_worker = _Surviving(runner._single_worker)  # type: ignore[assignment]
         new._close_client_at_del, runner._close_client_at_del = runner._close_client_at_del, False
         new._scheduler_file = runner._scheduler_file
         new._submitted = {}
@@ -192,25 +230,12 @@ class DaskRunner(DaskParallelRunner):
                 # distributions, ConfigSpace does not take a pickled copy for the same.
                 result = info, future.result()[1]
             except KilledWorker as error:
-                result = self._killed(info, began, error)
+                _logger.warning(f"A trial that killed its worker is treated as CRASHED: {error}")
+                result = info, _crashed(self._crash_cost, began, error)
             self._results_queue.append(result)
             self._pending_trials.remove(future)
         pending = {future.key for future in self._pending_trials}
         self._submitted = {k: v for k, v in self._submitted.items() if k in pending}
-
-    def _killed(
-        self, info: TrialInfo, began: float, error: KilledWorker
-    ) -> tuple[TrialInfo, TrialValue]:
-        ended = time.time()
-        _logger.warning(f"A trial that killed its worker is treated as CRASHED: {error}")
-        return info, TrialValue(
-            cost=self._crash_cost,
-            time=ended - began,
-            status=StatusType.CRASHED,
-            starttime=began,
-            endtime=ended,
-            additional_info={"error": str(error)},
-        )
 
 
 def _close(reference: weakref.ref[DaskRunner]) -> None:

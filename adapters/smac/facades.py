@@ -205,7 +205,8 @@ class AutoFacade(GBQRFacade):
         scenario: The scenario, with one objective.
         target_function: The function to minimise; None for ask and tell.
         memory: The earlier tasks: a ``MetaDataset``, a ``MetaStore``, its path or address, records
-            of tasks, or the name of a bundled memory. ``"auto"`` takes the bundled memory of a
+            of tasks, run histories by name of their task, a named facade or its folder, or the
+            name of a bundled memory. ``"auto"`` takes the bundled memory of a
             learner if the space has its hyperparameters, by their names in the learner's library;
             the log names it. None for a search without a memory. Runs of the task with the name
             of the scenario are left out.

@@ -6,11 +6,11 @@ import math
 from collections.abc import Collection
 from typing import Any, TypedDict, Unpack
 
-from ConfigSpace import Configuration
+from ConfigSpace import Configuration, ConfigurationSpace
 from smac import Scenario
 from smac.initial_design import AbstractInitialDesign, SobolInitialDesign
 
-from automl_plugins._arguments import check_integer
+from automl_plugins._arguments import check_integer, check_share
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs import diverse, knn
 from automl_plugins.meta.memories import Memory
@@ -25,6 +25,8 @@ from automl_plugins.meta.warm_start import (
 )
 from automl_plugins.spaces.values import as_configuration, to_values
 
+from .trials import adopted
+
 SUGGESTED = ", suggested by earlier tasks"  # end of the origin of such a configuration
 _MOST = 25  # suggestions by default, as in auto-sklearn
 
@@ -36,8 +38,9 @@ class MetaInitialDesign(AbstractInitialDesign):
 
     Args:
         scenario: The scenario; its ``configspace`` is matched with the memory by names.
-        memory: A ``MetaDataset``; a ``MetaStore``, its path or address; or the name of a bundled
-            memory. None for a ready ``Design``.
+        memory: A ``MetaDataset``; a ``MetaStore``, its path or address; run histories by name of
+            their task; a named facade or its folder; or the name of a bundled memory. None for a
+            ready ``Design``.
         X: The data of the task, from which meta-features are computed.
         y: Its target.
         meta_features: Its meta-features instead. Without either all known tasks weigh the same.
@@ -63,7 +66,8 @@ class MetaInitialDesign(AbstractInitialDesign):
     Raises:
         TypeError: For a memory, design or default design of the wrong type.
         ValueError: For a memory that shares no hyperparameter with the space, an unknown design or
-            mode, X without y, or more configurations than trials.
+            mode, X without y, more configurations than trials, or additional ones that are not
+            of the space.
 
     Example::
 
@@ -90,7 +94,8 @@ class MetaInitialDesign(AbstractInitialDesign):
         exclude: Collection[str] = (),
     ) -> None:
         space, trials = scenario.configspace, scenario.n_trials
-        additional = _distinct(additional_configs or [])
+        check_share("max_ratio", max_ratio)
+        additional = _checked(additional_configs or [], space)
         usual = _usual(scenario, default, seed)
         k = n_suggestions(mode, len(usual), n_configs)
         k = min(k, _MOST) if n_configs is None else k
@@ -103,13 +108,14 @@ class MetaInitialDesign(AbstractInitialDesign):
         others = [config for config in usual if config not in suggested]
         rest = others[: n_remaining(mode, len(suggested), len(usual))]
         self._configs = [*suggested, *rest]
-        n_additional = len(additional) + scenario.use_default_config
+        more = [config for config in additional if config not in self._configs]
+        n_additional = len(more) + scenario.use_default_config
         _check_room(trials, len(suggested), len(rest), n_additional, max_ratio)
         super().__init__(
             scenario,
             n_configs=len(self._configs),
             max_ratio=max_ratio,
-            additional_configs=additional,
+            additional_configs=more,
             seed=seed,
         )
         self._meta = {
@@ -233,13 +239,23 @@ def _describe_memory(dataset: MetaDataset | None) -> dict[str, int] | None:
     }
 
 
+def _checked(configs: Any, space: ConfigurationSpace) -> list[Configuration]:
+    """Configurations of ``space`` with the values of those given, each once."""
+    if isinstance(configs, Configuration) or not all(
+        isinstance(config, Configuration) for config in configs
+    ):
+        raise TypeError(
+            "additional_configs must be a list of configurations, such as"
+            f" Configuration(scenario.configspace, values), got {configs!r}."
+        )
+    return _distinct([adopted(config, space) for config in configs])
+
+
 def _distinct(configs: list[Configuration]) -> list[Configuration]:
     """Distinct configurations, rebuilt from their vectors so that equal ones have equal hashes."""
     found: dict[Configuration, None] = {}
     for config in configs:
-        rebuilt = as_configuration(config.config_space, config.get_array())
-        rebuilt.origin = config.origin
-        found.setdefault(rebuilt)
+        found.setdefault(adopted(config, config.config_space))
     return list(found)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -171,8 +172,9 @@ def write_history(
 
     A configuration that was evaluated again has another seed each time: 0, 1, ... SMAC has no
     pruned trials, and its model takes costs at face value: a run that was pruned or at a lower
-    budget has the status TIMEOUT and, like a failed one, the cost of the worst complete run
-    (SMAC cannot fit its model to an infinite one). ``read_task`` restores the true losses.
+    budget has the status TIMEOUT and, like a failed one, the cost of the worst complete run, or
+    else of the largest loss (SMAC cannot fit its model to an infinite one). ``read_task`` restores
+    the true losses and budgets. Facades with budgets do not take such trials, which have none.
     ``RunHistory.add`` scans all earlier trials: 1 000 runs take seconds, 10 000 minutes.
 
     Args:
@@ -192,8 +194,8 @@ def write_history(
     """
     space = space_of(record, space)
     record = conform(record, space)
-    complete = record.losses[(record.status == Status.COMPLETE) & np.isnan(record.budget)]
-    worst = float(complete.max()) if len(complete) else 1.0
+    if crash_cost is None:
+        crash_cost = _worst(record)
     history = RunHistory()
     repeats: Counter[Configuration] = Counter()
     clock = 0.0
@@ -203,7 +205,7 @@ def write_history(
         length = 0.0 if math.isnan(seconds) else seconds
         if math.isnan(end):  # a simulated clock, whose times ``known_times`` ignores
             end = clock = clock + length
-        status, cost, note = _outcome(record, i, worst if crash_cost is None else crash_cost)
+        status, cost, note = _outcome(record, i, crash_cost)
         history.add(
             config,
             cost=cost,
@@ -218,6 +220,21 @@ def write_history(
     return history
 
 
+def _worst(record: TaskRecord) -> float:
+    """The largest loss of a complete run, else of any; 1 without any, which is warned of."""
+    complete = record.losses[(record.status == Status.COMPLETE) & np.isnan(record.budget)]
+    known = complete if len(complete) else record.losses[~np.isnan(record.losses)]
+    if len(known):
+        return float(known.max())
+    if len(record):
+        warnings.warn(
+            f"No run of {record.name!r} has a loss: its {len(record)} failed ones get the cost 1,"
+            " which may be better than any real one. Pass crash_cost= to write_history.",
+            stacklevel=3,
+        )
+    return 1.0
+
+
 def _outcome(record: TaskRecord, row: int, crash_cost: float) -> tuple[StatusType, float, Any]:
     """Status and cost for SMAC's model, and a note with the facts that they do not express."""
     status = Status(record.status[row])
@@ -228,10 +245,11 @@ def _outcome(record: TaskRecord, row: int, crash_cost: float) -> tuple[StatusTyp
     )
     if status == Status.COMPLETE and loss is not None and budget is None:
         return StatusType.SUCCESS, loss, {"seconds": seconds}
-    if status == Status.FAILED:
+    if status == Status.FAILED and budget is None:
         return StatusType.CRASHED, crash_cost, {"seconds": seconds}
     note = {"seconds": seconds, "status": int(status), "loss": loss, "budget": budget}
-    return StatusType.TIMEOUT, crash_cost, note
+    end = StatusType.CRASHED if status == Status.FAILED else StatusType.TIMEOUT
+    return end, crash_cost, note
 
 
 # --- recording while a facade continues -----------------------------------------------------
@@ -276,7 +294,7 @@ class RecordCallback(SearchRecorder, Callback):
 
         Raises:
             ValueError: For a scenario without a name if ``task`` was not given; with several
-                instances.
+                instances or objectives.
         """
         self._run(smbo)
 
@@ -296,11 +314,15 @@ class RecordCallback(SearchRecorder, Callback):
         run = self._named(describe_run(smbo.runhistory, scenario))
         if run.table is None:
             raise ValueError("The Scenario has no name, so the task has none: pass task=.")
-        if (n := len(scenario.instances or ())) > 1:
-            raise ValueError(
-                f"The scenario has {n} instances, whose losses cannot be compared: RecordCallback"
-                " takes scenarios with one."
-            )
+        for what, n in (
+            ("instances", len(scenario.instances or ())),
+            ("objectives", scenario.count_objectives()),
+        ):
+            if n > 1:
+                raise ValueError(
+                    f"The scenario has {n} {what}, whose losses cannot be compared: RecordCallback"
+                    " takes scenarios with one."
+                )
         return run
 
     def _named(self, run: Run) -> Run:

@@ -28,7 +28,7 @@ from automl_plugins.streams import Streams
 from ._private import Selector
 from .description import describe
 from .initial_design import SUGGESTED
-from .trials import Rows, canonical
+from .trials import Rows, adopted, canonical
 
 _logger = logging.getLogger("smac.automl_plugins")
 
@@ -50,7 +50,8 @@ class ProposerConfigSelector(Selector):
 
     A proposal depends only on the seed, the number of configurations so far and the run history:
     a resumed run continues as if it had never stopped, except that a ``random_design`` draws anew,
-    and that SMAC draws the order of several instances anew.
+    and that SMAC draws the order of several instances anew and keeps trials as running that were
+    interrupted.
     Seeds and instances of a configuration are averaged, see
     ``automl_plugins.adapters.smac.trials``; with budgets, the highest one with enough
     configurations counts. If the proposer's model fails, a random configuration is taken, with
@@ -139,7 +140,7 @@ class ProposerConfigSelector(Selector):
         for config in self.initial_configurations:
             if self._key(config) not in self._known() | self._waiting.keys():
                 self.begin()
-                again = as_configuration(self.space.space, config.get_array())
+                again = adopted(config, self.space.space)
                 yield self._give(again, config.origin or "Initial design")
         while True:
             self.begin()
@@ -178,14 +179,15 @@ class ProposerConfigSelector(Selector):
         """
         allowed = "a configuration, such as what optimize() of the facade returns"
         check_kind("explain", config, Configuration, allowed)
-        key, known = self._key(config), self.runhistory.config_ids.items()
-        number = next((n for other, n in known if self._key(other) == key), None)
+        key, known = self._key(config), self.runhistory.ids_config
+        number = next((n for n, other in known.items() if self._key(other) == key), None)
         if number is None:
             if key not in self._proposals | self._waiting:
                 raise ValueError(
                     f"The configuration is not among the {len(known)} of this run: {dict(config)}."
                 )
             number = len(known) + 1
+        config = known.get(number, config)  # that of the run, whose origin is known
         stored: Mapping[str, Any] | None = None
         if (proposal := self._proposals.get(key)) is not None:
             stored = proposal.to_dict()
@@ -250,7 +252,7 @@ class ProposerConfigSelector(Selector):
         return set(self.space.keys(self._rows.vectors(self.runhistory)).tolist())
 
     def _key(self, config: Configuration) -> int:
-        return int(self.space.keys(canonical(config)[None])[0])
+        return int(self.space.keys(canonical(config, self.space.space)[None])[0])
 
 
 def check_random_design(design: Any) -> None:
@@ -280,10 +282,16 @@ class ExplainCallback(Callback):
         self.selector = selector
 
     def on_tell_start(self, smbo: SMBO, info: TrialInfo, value: TrialValue) -> bool | None:
-        """Add the note, unless its key is in use."""
-        proposal = self.selector.proposal_of(info.config)
-        if proposal is not None and isinstance(value.additional_info, dict):
-            value.additional_info.setdefault(_NOTE, proposal.to_dict())
+        """Add the note, unless its key is in use.
+
+        Raises:
+            ValueError: For a configuration that is not one of the search space.
+        """
+        proposal, info_of = self.selector.proposal_of(info.config), value.additional_info
+        if proposal is not None and isinstance(info_of, dict) and _NOTE not in info_of:
+            # The value is frozen, and its dictionary may be one of the user's for all trials.
+            noted = {**info_of, _NOTE: proposal.to_dict()}
+            object.__setattr__(value, "additional_info", noted)
         return None
 
 

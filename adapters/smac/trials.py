@@ -31,7 +31,8 @@ from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.records.history import History
 from automl_plugins.records.scores import HUGE
 from automl_plugins.records.trial import Status, Trial, as_number, as_seconds, sortable
-from automl_plugins.spaces.values import values_of
+from automl_plugins.spaces.conditions import is_active
+from automl_plugins.spaces.values import as_configuration, to_vector, values_of
 
 from ._private import facade_name
 from .replaying import label
@@ -57,7 +58,8 @@ def read_trial(config: Configuration, key: TrialKey, value: TrialValue, number: 
     out of time or memory; ask and tell has ``time`` only, and 0 for an end that was not given.
     """
     info = value.additional_info
-    note = info.get(NOTE, {}) if isinstance(info, Mapping) else {}
+    found = info.get(NOTE) if isinstance(info, Mapping) else None
+    note = found if isinstance(found, Mapping) else {}  # the key may be the user's
     started, ended = math.nan, math.nan
     if value.endtime > 0.0:
         started, ended = float(value.starttime), float(value.endtime)
@@ -247,7 +249,7 @@ class Rows:
         free = max(known, default=0)
         unknown = [math.nan] * (len(known) - len(order) + len(waiting))
         vectors = [self._vector(i, history.ids_config[i]) for i in known]
-        vectors += [canonical(config) for config in waiting]
+        vectors += [canonical(config, self.space) for config in waiting]
         return History.of(
             np.array(vectors).reshape(len(vectors), len(self.space)),
             np.append(_losses(counted), unknown),
@@ -273,17 +275,54 @@ class Rows:
     def _vector(self, config_id: int, config: Configuration) -> FloatArray:
         held = self._vectors.get(config_id)
         if held is None or held[0] is not config:
-            held = self._vectors[config_id] = config, canonical(config)
+            held = self._vectors[config_id] = config, canonical(config, self.space)
         return held[1]
 
 
-def canonical(config: Configuration) -> FloatArray:
-    """The vector (d,) of a configuration's values, which saving a run does not change."""
-    space = config.config_space
-    vector = np.full(len(space), np.nan)
+def canonical(config: Configuration, space: ConfigurationSpace | None = None) -> FloatArray:
+    """The vector (d,) of a configuration's values, which saving a run does not change.
+
+    Args:
+        config: The configuration.
+        space: The search space of the vector; None is that of the configuration.
+
+    Raises:
+        ValueError: If the values are not a configuration of ``space``.
+    """
+    own = config.config_space
+    if space is not None and space is not own:
+        return _carried_over(config, space)
+    vector = np.full(len(own), np.nan)
     for name, value in config.items():
-        vector[space.index_of[name]] = space[name].to_vector(value)
+        vector[own.index_of[name]] = own[name].to_vector(value)
     return vector
+
+
+def _carried_over(config: Configuration, space: ConfigurationSpace) -> FloatArray:
+    """``canonical`` for a space whose ranges, scales and choices may be others."""
+    values = values_of(config)
+    vector = to_vector(space, values)
+    wrong = [n for n in values if n not in space or np.isnan(vector[space.index_of[n]])]
+    wrong += [n for n in space if n not in values and is_active(space, n, values)]
+    if wrong:
+        raise ValueError(
+            f"The configuration {values} is not one of this search space, because of"
+            f" {', '.join(wrong)}: {'; '.join(str(space[n]) for n in wrong if n in space)}."
+        )
+    return vector
+
+
+def adopted(config: Configuration, space: ConfigurationSpace) -> Configuration:
+    """The configuration of ``space`` with the same values and origin, in canonical form.
+
+    Raises:
+        ValueError: If the values are not a configuration of ``space``.
+    """
+    same = config.config_space == space
+    vector = config.get_array() if same else canonical(config, space)
+    made = as_configuration(space, vector)
+    made.origin = config.origin
+    return made
 
 
 def loss_budget(configs: Iterable[Sequence[Trial]], min_trials: int) -> float | None:
@@ -308,11 +347,16 @@ def loss_budget(configs: Iterable[Sequence[Trial]], min_trials: int) -> float | 
 
 
 def _count(pairs: Sequence[Pair], level: float | None) -> list[Pair]:
-    """Trials at the lowest budget >= ``level``; if there is none, at the highest budget."""
+    """Trials at the lowest budget >= ``level``; if there is none, at the highest budget.
+
+    A failure at any budget >= ``level`` counts, for it is what a full evaluation may come to.
+    """
     budgets = [trial.step for _, trial in pairs if trial.step is not None]
     if level is None or len(budgets) < len(pairs):
         return [(key, trial) for key, trial in pairs if level is None or trial.step is None]
-    budget = min((b for b in budgets if b >= level), default=max(budgets))
+    full = [(b, t) for b, (_, t) in zip(budgets, pairs, strict=True) if b >= level]
+    failed = [b for b, trial in full if trial.status == Status.FAILED]
+    budget = min(failed or [b for b, _ in full], default=max(budgets))
     return [(key, trial) for key, trial in pairs if trial.step == budget]
 
 

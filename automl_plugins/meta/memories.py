@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
@@ -15,6 +15,7 @@ from ConfigSpace.conditions import Condition, EqualsCondition, InCondition
 from automl_plugins._arguments import describe, did_you_mean
 from automl_plugins.addresses import check_exists, is_to_come
 from automl_plugins.arrays import FloatArray
+from automl_plugins.frameworks import adapter_of, owner_of
 from automl_plugins.meta.alignment import MemoryMismatch, note_coverage
 from automl_plugins.meta.bundled import LEARNERS, bundled
 from automl_plugins.meta.dataset import MetaDataset
@@ -43,9 +44,10 @@ class Store(Protocol):
         ...
 
 
-#: A memory: aligned or not, in a database, its path or address, or the name of a bundled one.
+#: A memory: aligned or not, in a database, its path or address, searches of a framework, or the
+#: name of a bundled one.
 #: For a search also ``"auto"``, see ``RecognisedMemory``.
-Memory = MetaDataset | Store | Iterable[TaskRecord] | str | os.PathLike[str]
+Memory = MetaDataset | Store | Iterable[Any] | str | os.PathLike[str]
 Known = MetaDataset | list[TaskRecord]
 AUTO = "auto"  # as a memory: the bundled one of the learner that is recognised
 
@@ -100,22 +102,44 @@ def read_memory(memory: Memory | None) -> Known:
                 " address of a store that is there (MetaStore(...) makes one), or the name of a"
                 f" bundled memory: {', '.join(LEARNERS)}."
             ) from None
+        if os.path.isdir(memory) and (owner := owner_of(os.fspath(memory))) is not None:
+            return [owner.read_task(os.fspath(memory))]
         with open_store(memory) as store:
             return store.records()
     if memory is not None and callable(found := getattr(memory, "records", None)):
         return list(found())
-    if isinstance(memory, TaskRecord):
-        memory = [memory]
-    if isinstance(memory, Iterable):
-        records = list(memory)
-        if all(isinstance(record, TaskRecord) for record in records):
-            for record in records:  # those of a store were checked when they were written
-                read_meta_features(record.meta_features, f"Task {record.name!r}: ")
-            return records
-    raise TypeError(
-        "memory must be a MetaDataset, a MetaStore, its path or address, records of tasks, or the"
-        f" name of a bundled memory, got {describe(memory)}.{hint_of_frame(memory)}"
-    )
+    records = _records_of(memory)
+    if records is None:
+        raise TypeError(
+            "memory must be a MetaDataset, a MetaStore, its path or address, records of tasks,"
+            " searches of a framework (one, several, or by name of the task), or the name of a"
+            f" bundled memory, got {describe(memory)}.{hint_of_frame(memory)}"
+        )
+    for record in records:  # those of a store were checked when they were written
+        read_meta_features(record.meta_features, f"Task {record.name!r}: ")
+    return records
+
+
+def _records_of(memory: Any) -> list[TaskRecord] | None:
+    """Records, or searches of a framework: one, several, or by name; None for anything else."""
+    named: list[tuple[str | None, Any]]
+    if isinstance(memory, TaskRecord) or adapter_of(memory) is not None:
+        named = [(None, memory)]  # a run history of SMAC is a mapping, too
+    elif isinstance(memory, Mapping):
+        named = list(memory.items())
+    elif isinstance(memory, Iterable):
+        named = [(None, item) for item in memory]
+    else:
+        return None
+    records: list[TaskRecord] = []
+    for name, item in named:
+        if isinstance(item, TaskRecord) and name is None:
+            records.append(item)
+        elif (adapter := adapter_of(item)) is not None and not isinstance(item, type):
+            records.append(adapter.read_task(item, name=name))
+        else:
+            return None
+    return records
 
 
 def hint_of_frame(given: Any) -> str:

@@ -85,6 +85,24 @@ def test_modes_beside_the_usual_design(tmp_path: Path, memory: MetaDataset) -> N
         assert all(s.reason for s in design.suggestions)
 
 
+def test_runs_of_smac_are_a_memory(tmp_path: Path) -> None:
+    facade = RandomFacade(
+        scenario(tmp_path, 8, name="first"), target, logging_level=False, overwrite=True
+    )
+    with quiet():
+        facade.optimize()
+    folder = facade.scenario.output_directory
+    given: list[Any] = [facade, folder, str(folder), [facade], {"first": facade.runhistory}]
+    found = [MetaInitialDesign(scenario(tmp_path), memory, n_configs=3) for memory in given]
+    assert all(each.meta == found[0].meta for each in found) and len(found[0].suggestions) == 3
+    assert found[0].meta["memory"] == {"tasks": 1, "runs": 8, "hyperparameters": 3}
+    with pytest.raises(ValueError, match="give the Scenario a name"):
+        MetaInitialDesign(scenario(tmp_path), facade.runhistory)  # of which task?
+    for wrong in ({"first": 1}, [facade, 1], RandomFacade):
+        with pytest.raises(TypeError, match="searches of a framework"):
+            MetaInitialDesign(scenario(tmp_path), wrong)
+
+
 def test_a_misspelt_task_that_is_to_be_left_out_is_noted(
     tmp_path: Path, memory: MetaDataset
 ) -> None:
@@ -218,7 +236,9 @@ def test_data_and_notes(tmp_path: Path, memory: MetaDataset) -> None:
     assert "20 suggestions were asked for, there are 10." in few
 
 
-DEFAULT = model_space().get_default_configuration()
+ANOTHER = Configuration(model_space(), values={"model": "svm", "C": 77.0})
+DEEPER = ConfigurationSpace({"model": ["forest", "svm"], "depth": (1, 20)})
+DEEP = Configuration(DEEPER, values={"model": "forest", "depth": 11})
 
 
 @pytest.mark.parametrize(
@@ -234,9 +254,18 @@ DEFAULT = model_space().get_default_configuration()
         ({"n_trials": 8, "n_configs": 9}, ValueError, "more than the 8 trials of the scenario"),
         ({"n_trials": 8, "n_configs": 7, "mode": "add"}, ValueError, "more than the 8 trials"),
         (
-            {"n_trials": 8, "n_configs": 8, "additional_configs": [DEFAULT]},
+            {"n_trials": 8, "n_configs": 8, "additional_configs": [ANOTHER]},
             ValueError,
             "1 additional ones are more than the 8 trials",
+        ),
+        ({"additional_configs": ANOTHER}, TypeError, "a list of configurations, such as"),
+        ({"additional_configs": [{"C": 1.0}]}, TypeError, "a list of configurations, such as"),
+        ({"max_ratio": "x"}, TypeError, r"max_ratio must be a number in \[0, 1\]"),
+        ({"max_ratio": 2.0}, ValueError, r"max_ratio must be a number in \[0, 1\]"),
+        (
+            {"additional_configs": [DEEP]},
+            ValueError,
+            "because of depth: depth, Type: UniformInteger",
         ),
     ],
 )
@@ -247,6 +276,20 @@ def test_bad_input_at_construction(
     kind, n_trials = given.pop("kind"), given.pop("n_trials")
     with pytest.raises(error, match=message):
         kind(scenario(tmp_path, n_trials), **given)
+
+
+def test_an_additional_configuration_that_is_suggested_takes_no_room(
+    tmp_path: Path, memory: MetaDataset
+) -> None:
+    suggested = MetaInitialDesign(scenario(tmp_path, 8), memory, n_configs=8, mode="replace")
+    again = [
+        Configuration(model_space(), values=dict(suggested.select_configurations()[i]))
+        for i in [0]
+    ]
+    design = MetaInitialDesign(
+        scenario(tmp_path, 8), memory, n_configs=8, mode="replace", additional_configs=again
+    )
+    assert design.select_configurations() == suggested.select_configurations()
 
 
 def test_another_space(tmp_path: Path, memory: MetaDataset) -> None:

@@ -194,6 +194,21 @@ def test_a_repeated_configuration_is_written_with_another_seed() -> None:
     assert [value.cost for value in failed.values()] == [1.0, 9.0, 3.0]
 
 
+def test_without_a_complete_run_the_largest_loss_is_the_cost_of_the_others() -> None:
+    rows = [{"x": 0.5, "m": "a"}, {"x": 0.25, "m": "b"}, {"x": 0.75, "m": "a"}]
+    status = np.array([Status.PRUNED, Status.COMPLETE, Status.FAILED])
+    losses, budget = np.array([700.0, 900.0, math.nan]), np.array([3.0, 1.0, 1.0])
+    record = TaskRecord("t", rows, losses, status=status, budget=budget, space=space())
+    history = ADAPTER.write_history(record)
+    assert [value.cost for value in history.values()] == [900.0] * 3
+    again = read_task(history, name="t")
+    np.testing.assert_array_equal(again.budget, budget)
+    np.testing.assert_array_equal(again.status, status)
+    failed = TaskRecord("t", rows, np.full(3, math.nan), space=space())
+    with pytest.warns(UserWarning, match=r"No run of 't' has a loss.*its 3 failed ones.*cost 1"):
+        assert {value.cost for value in ADAPTER.write_history(failed).values()} == {1.0}
+
+
 def several(losses: Any = 1.0, instances: str = "a") -> RunHistory:
     history, config = RunHistory(), space().sample_configuration()
     for instance in instances:
@@ -279,6 +294,8 @@ def test_scenarios_that_cannot_be_recorded_are_refused_before_they_start(tmp_pat
     }
     with pytest.raises(ValueError, match="2 instances"):
         optimize(tmp_path / "b", RecordCallback(FakeStore(), "t"), fn=of_instance, **options)
+    with pytest.raises(ValueError, match="2 objectives"):
+        optimize(tmp_path / "c", RecordCallback(FakeStore(), "t"), objectives=["loss", "size"])
 
 
 def of_instance(config: Configuration, instance: str, seed: int = 0) -> float:

@@ -31,7 +31,7 @@ from automl_plugins.adapters.smac import (
 )
 from automl_plugins.adapters.smac.replaying import SMACSearch
 from automl_plugins.adapters.smac.trials import Rows
-from ConfigSpace import Configuration, ConfigurationSpace
+from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
 from smac import (
     Callback,
     HyperbandFacade,
@@ -80,6 +80,7 @@ from automl_plugins.proposers.proposal import Proposal, SurrogateFailure
 from automl_plugins.recipes import auto, ei_per_second, gbqr, gbqr_thesis
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
+from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import RandomForest
@@ -348,7 +349,50 @@ def test_the_initial_design_comes_first(tmp_path: Path) -> None:
     found = [smac.ask().config for _ in range(4)]
     assert found[:3] == configs and proposer.numbers == [3]
     assert selector_of(smac).explain(found[0]).origin == "enqueued"
-    assert selector_of(smac).explain(search_space().sample_configuration()).origin == "foreign"
+    equal = search_space().sample_configuration()  # to the first, made elsewhere
+    assert equal == found[0] and selector_of(smac).explain(equal).origin == "enqueued"
+    told = search_space().get_default_configuration()
+    smac.tell(TrialInfo(told, seed=0), TrialValue(1.0), save=False)
+    assert selector_of(smac).explain(told).origin == "foreign"
+
+
+def wider_space() -> ConfigurationSpace:
+    """That of ``search_space`` with another range, scale and order of choices."""
+    space = ConfigurationSpace(seed=1)
+    kind, c = Categorical("kind", ["rbf", "linear"]), Float("C", (1e-5, 1e5))
+    space.add(kind, c, Float("x", (-1.0, 2.0)), EqualsCondition(c, kind, "rbf"))
+    return space
+
+
+def test_configurations_of_another_space_keep_their_values(tmp_path: Path) -> None:
+    other = Configuration(wider_space(), values={"kind": "rbf", "C": 0.5, "x": 0.25})
+    more = partial(RandomInitialDesign, n_configs=0, additional_configs=[other])
+    smac = facade(tmp_path, Watched(), initial_design=more)
+    first = dict(smac.ask().config)
+    assert first.pop("kind") == "rbf" and first == pytest.approx({"C": 0.5, "x": 0.25})
+    linear = Configuration(wider_space(), values={"kind": "linear", "x": 0.75})
+    smac.tell(TrialInfo(linear, seed=0), TrialValue(1.0), save=False)
+    vectors = selector_of(smac).history().vectors
+    known = {row["kind"]: row["x"] for row in to_values(search_space(), vectors)}
+    assert known == pytest.approx({"rbf": 0.25, "linear": 0.75})
+
+
+@pytest.mark.parametrize(
+    ("space", "values", "message"),
+    [
+        (wider_space(), {"kind": "linear", "x": 1.5}, "because of x: x, Type: UniformFloat"),
+        (ConfigurationSpace({"x": (0.0, 1.0)}), {"x": 0.5}, "because of kind: kind, Type"),
+        (ConfigurationSpace({"z": (0.0, 1.0)}), {"z": 0.5}, "because of z, kind, x: kind"),
+    ],
+)
+def test_what_is_no_configuration_of_the_space_is_refused_before_it_is_stored(
+    space: ConfigurationSpace, values: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    smac = facade(tmp_path, Watched())
+    with pytest.raises(ValueError, match=message):
+        smac.tell(TrialInfo(Configuration(space, values=values), seed=0), TrialValue(1.0))
+    assert not len(smac.runhistory)
+    assert smac.ask().config.config_space == smac.scenario.configspace
 
 
 def test_the_default_configuration_does_not_fill_the_search_space(tmp_path: Path) -> None:
@@ -487,12 +531,25 @@ def test_members_of_a_committee_and_how_much_they_were_trusted(tmp_path: Path) -
         assert told[8] == last.trust and 1 not in told
 
 
+def test_trials_may_share_one_dictionary_of_information(tmp_path: Path) -> None:
+    smac, shared = facade(tmp_path, Watched()), {"host": "node7"}
+    for _ in range(3):
+        info = smac.ask()
+        smac.tell(info, TrialValue(target(info.config), additional_info=shared), save=False)
+    assert shared == {"host": "node7"}
+    for value in smac.runhistory.values():
+        assert value.additional_info == {
+            "host": "node7",
+            "proposal": {"origin": "model", "loss": 1.0},
+        }
+
+
 @pytest.mark.parametrize("note", ["mine", {"mine": 1}, {"origin": "mine", "vector": 1}])
 def test_a_target_may_have_information_of_its_own(tmp_path: Path, note: Any) -> None:
     """Trials of the initial design were not proposed, so a continued run looks at their notes."""
 
     def informed(config: Configuration, seed: int = 0) -> tuple[float, dict[str, Any]]:
-        return target(config) + 0.1 * (seed % 2), {"proposal": note, "other": 1}
+        return target(config) + 0.1 * (seed % 2), {"proposal": note, "automl_plugins": "0.1"}
 
     def made(**given: Any) -> AbstractFacade:
         design = partial(RandomInitialDesign, n_configs=3, max_ratio=1.0)
@@ -504,7 +561,7 @@ def test_a_target_may_have_information_of_its_own(tmp_path: Path, note: Any) -> 
     assert len(search(second)) == 12
     assert selector_of(second).explain(second.runhistory.get_configs()[0]).value is None
     for value in second.runhistory.values():
-        assert value.additional_info == {"proposal": note, "other": 1}
+        assert value.additional_info == {"proposal": note, "automl_plugins": "0.1"}
 
 
 def test_a_selector_forgets_the_facade_before(tmp_path: Path) -> None:
@@ -541,9 +598,15 @@ import os, signal, sys
 from pathlib import Path
 
 
+class Panic(BaseException):
+    '''As libraries in Rust raise it.'''
+
+
 def train(config, seed=0):
     if config["does"] == "raises":
         raise RuntimeError("on purpose")
+    if config["does"] == "panics":
+        raise Panic
     if config["does"] == "kills":
         os.kill(os.getpid(), signal.SIGKILL)
     return (config["x"] - 0.3) ** 2 + config["y"]
@@ -554,12 +617,12 @@ if __name__ == "__main__":  # the workers need none of this
     from ConfigSpace import ConfigurationSpace, Integer
     from smac import Scenario
 
-    space = {"x": (0.0, 1.0), "y": (0.0, 1.0), "does": ["works", "raises", "kills"]}
+    space = {"x": (0.0, 1.0), "y": (0.0, 1.0), "does": ["works", "raises", "panics", "kills"]}
     space = ConfigurationSpace(space, seed=0)
     # A configuration with such a number is not equal to a pickled copy of itself.
     space.add(Integer("n", (1, 1000), log=True))
     scenario = Scenario(
-        space, n_trials=12, n_workers=2, deterministic=True,
+        space, n_trials=14, n_workers=2, deterministic=True,
         output_directory=Path(sys.argv[2]),
     )
     kind = getattr(adapter, sys.argv[1])
@@ -593,8 +656,8 @@ def test_two_workers_of_dask(kind: type[AbstractFacade], tmp_path: Path) -> None
     )
     assert done.returncode == 0, done.stderr
     trials = [line.split() for line in done.stdout.splitlines()]
-    ends = {"works": "SUCCESS", "raises": "CRASHED", "kills": "CRASHED"}
-    assert len(trials) == 12 and {does for does, *_ in trials} == ends.keys()
+    ends = {"works": "SUCCESS"} | dict.fromkeys(["raises", "panics", "kills"], "CRASHED")
+    assert len(trials) == 14 and {does for does, *_ in trials} == ends.keys()
     assert all(told == [ends[does], "True", "True"] for does, *told in trials)
     assert "__del__" not in done.stderr  # closed while Dask is there, not after a minute
 

@@ -159,6 +159,15 @@ def test_rows_know_the_losses_at_lower_budgets() -> None:
     assert read((0, {"cost": 1.0}), (1, {"cost": 2.0})).curves.tolist() == [{}, {}]
 
 
+def test_a_failure_above_the_counted_budget_is_one() -> None:
+    crashed = at(9.0, status=StatusType.CRASHED)
+    history = read((0, at(3.0)), (1, at(3.0)), (0, crashed), (1, at(9.0, 0.5)), (2, at(1.0)))
+    assert dict(zip(history.number.tolist(), history.status.tolist(), strict=True))[0] == FAILED
+    history = read((0, at(3.0)), (1, at(3.0)), (0, crashed), min_trials=2)
+    assert history.status.tolist() == [FAILED, COMPLETE]
+    assert history.budget.tolist() == [9.0, 3.0]
+
+
 def test_a_failure_at_the_counted_budget_is_one() -> None:
     crash = at(3.0, math.inf, status=StatusType.CRASHED)
     history = read((0, at(1.0)), (0, crash), (1, at(1.0)), (1, at(3.0, 2.0)))
