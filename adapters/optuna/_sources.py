@@ -19,9 +19,8 @@ from optuna.study import Study
 from automl_plugins._arguments import describe
 from automl_plugins.addresses import check_exists, file_of, is_to_come
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.memories import AUTO, Memory, TaskMemory, hint_of_frame
+from automl_plugins.meta.memories import AUTO, Memory, TaskMemory, hint_of_frame, recorded_space
 from automl_plugins.meta.recognition import RecognisedMemory
-from automl_plugins.meta.union import union_space
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.values import to_values
 
@@ -213,9 +212,5 @@ def _is_between(value: float, low: float, step: float | None) -> bool:
 
 def _expected(known: MetaDataset | list[TaskRecord]) -> Distributions:
     """Distributions of the recorded spaces; empty if they are unknown or contradictory."""
-    try:
-        return distributions_of(
-            known.space if isinstance(known, MetaDataset) else union_space(known)
-        )
-    except ValueError:
-        return {}
+    space = recorded_space(known)
+    return {} if space is None else distributions_of(space)

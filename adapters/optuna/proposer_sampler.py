@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -33,7 +33,7 @@ from ._steps import merged_note
 from ._study import StudyReader, View
 from ._union import UnionSpace
 from .seeded_sampler import Cache, SeededSampler
-from .space import checked_space, distinct_choices, value_in
+from .space import checked_ordinal, checked_space, distinct_choices, value_in
 from .trials import Cost, check_cost
 
 _logger = get_logger("optuna.automl_plugins")
@@ -102,7 +102,7 @@ class ProposerSampler(SeededSampler):
         super().__init__(seed)
         self._proposer = proposer
         self._search_space = checked_space(search_space)
-        self._ordinal = _checked_ordinal(ordinal)
+        self._ordinal = checked_ordinal(ordinal)
         if self._search_space:
             UnionSpace(self._search_space, (), self._ordinal)  # bad input fails here, not later
         if not isinstance(independent_sampler, BaseSampler | None):
@@ -431,18 +431,6 @@ class ProposerSampler(SeededSampler):
         if about not in self._warned:
             self._warned.add(about)
             _logger.warning(f"{self}: {message}")
-
-
-def _checked_ordinal(ordinal: Mapping[str, Sequence[Any]] | None) -> dict[str, list[Any]]:
-    """The ordered choices by name of the parameter; TypeError for anything else."""
-    is_mapping = isinstance(ordinal, Mapping | None)
-    every = ordinal.values() if is_mapping and ordinal else ()
-    if not is_mapping or any(isinstance(c, str) or not isinstance(c, Iterable) for c in every):
-        raise TypeError(
-            "ordinal must be ordered choices by name of the parameter, such as"
-            f" {{'size': ['small', 'medium', 'large']}}, got {ordinal!r}."
-        )
-    return {name: list(choices) for name, choices in (ordinal or {}).items()}
 
 
 def _has_twin(view: View, earlier: View, values: Mapping[str, float]) -> bool:

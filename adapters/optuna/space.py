@@ -62,14 +62,10 @@ def read_space(search_space: Any) -> tuple[ConfigurationSpace, dict[str, BaseDis
     """
     if isinstance(search_space, ConfigurationSpace):
         return search_space, distributions_of(search_space)
-    if search_space != {} and not is_space(search_space):
-        raise TypeError(
-            "search_space must be Optuna's distributions by name, or a ConfigurationSpace, got"
-            f" {search_space!r}."
-        )
+    distributions = checked_space(search_space, or_else=", or a ConfigurationSpace")
     space = ConfigurationSpace()
-    space.add([hyperparameter_of(name, d) for name, d in search_space.items()])
-    return space, dict(search_space)
+    space.add([hyperparameter_of(name, d) for name, d in distributions.items()])
+    return space, distributions
 
 
 def is_space(thing: Any) -> bool:
@@ -81,20 +77,32 @@ def is_space(thing: Any) -> bool:
     )
 
 
-def checked_space(search_space: Any) -> dict[str, BaseDistribution]:
-    """A copy of the distributions that a sampler is given; empty for None.
+def checked_space(search_space: Any, *, or_else: str = "") -> dict[str, BaseDistribution]:
+    """A copy of the distributions that are given; empty for None.
 
     Raises:
-        TypeError: For anything but distributions by name.
+        TypeError: For anything but distributions by name; ``or_else`` says what is legal, too.
     """
     if search_space is None or search_space == {}:
         return {}
     if not is_space(search_space):
         raise TypeError(
             "search_space must be Optuna's distributions by name, such as"
-            f" {{'x': FloatDistribution(0.0, 1.0)}}, got {search_space!r}."
+            f" {{'x': FloatDistribution(0.0, 1.0)}}{or_else}; got {search_space!r}."
         )
     return dict(search_space)
+
+
+def checked_ordinal(ordinal: Mapping[str, Sequence[Any]] | None) -> dict[str, list[Any]]:
+    """The ordered choices by name of the parameter; TypeError for anything else."""
+    is_mapping = isinstance(ordinal, Mapping | None)
+    every = ordinal.values() if is_mapping and ordinal else ()
+    if not is_mapping or any(isinstance(c, str) or not isinstance(c, Iterable) for c in every):
+        raise TypeError(
+            "ordinal must be ordered choices by name of the parameter, such as"
+            f" {{'size': ['small', 'medium', 'large']}}, got {ordinal!r}."
+        )
+    return {name: list(choices) for name, choices in (ordinal or {}).items()}
 
 
 def distributions_in(trials: Iterable[FrozenTrial]) -> dict[str, BaseDistribution]:

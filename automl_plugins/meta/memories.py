@@ -159,15 +159,21 @@ def open_store(address: str | os.PathLike[str]) -> MetaStore:
     return MetaStore(address)
 
 
+def recorded_space(known: Known) -> ConfigurationSpace | None:
+    """The space of all runs; None if it was not recorded, or contradicts itself."""
+    try:
+        return known.space if isinstance(known, MetaDataset) else union_space(known)
+    except ValueError:
+        return None
+
+
 @np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
 def take_conditions(space: ConfigurationSpace, known: Known) -> ConfigurationSpace:
     """A space without conditions, with those that a memory has for hyperparameters of it.
 
     Only conditions on the values of one parent are taken over.
     """
-    try:
-        source = known.space if isinstance(known, MetaDataset) else union_space(known)
-    except ValueError:  # recorded without a space
+    if (source := recorded_space(known)) is None:
         return space
     taken: list[Condition] = []
     if new := spelling(space, source):
