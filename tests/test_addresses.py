@@ -1,8 +1,10 @@
 """Reading creates nothing, and every door gives the same answer to a path that is not there."""
 
+import contextlib
 import json
 import re
 import shutil
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,12 +21,13 @@ from automl_plugins.adapters.optuna import (
     meta_dataset_from_studies,
     record,
 )
+from automl_plugins.adapters.optuna._sources import read_sources
 from optuna.storages.journal import JournalFileBackend
 
 from automl_plugins.__main__ import main
 from automl_plugins.addresses import check_exists, file_of
 from automl_plugins.meta import MetaStore, convert
-from automl_plugins.meta.memories import read_memory
+from automl_plugins.meta.memories import TaskMemory, read_memory
 
 read_task = ADAPTER.read_task
 
@@ -139,6 +142,60 @@ def test_what_is_no_journal_is_refused_with_a_sentence(file: str, text: str, fol
     (folder / file).write_text(text)
     with pytest.raises(ValueError, match=f"{file}' is not a journal file of Optuna. Studies are"):
         add(file)
+
+
+@pytest.fixture
+def store(folder: Path) -> Path:
+    path = folder / "store.db"
+    with MetaStore(path) as made:
+        for best in (0.1, 0.2, 0.3):
+            for x in (0.1, 0.2, 0.3, 0.4):
+                made.record(f"t{best}", {"x": x}, abs(x - best))
+    return path
+
+
+def tables(path: Path) -> list[str]:
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        return sorted(name for (name,) in rows)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_database_of_something_else_is_refused_and_left_as_it_is(
+    name: str, folder: Path, store: Path
+) -> None:
+    with contextlib.closing(sqlite3.connect("other.db")) as other:
+        other.execute("CREATE TABLE customers (name)")
+    before = tables(store)
+    with pytest.raises(ValueError, match=r"'sqlite:///store.db' is a store of runs \(MetaStore\)"):
+        READERS[name]("sqlite:///store.db")
+    with pytest.raises(ValueError, match=r"holds no studies of Optuna, but the tables customers:"):
+        READERS[name]("sqlite:///other.db")
+    assert tables(store) == before and tables(folder / "other.db") == ["customers"]
+    (folder / "text.db").write_text("text" * 999)
+    with pytest.raises(ValueError, match=r"'sqlite:///text.db' cannot be read: .* not a database"):
+        READERS[name]("sqlite:///text.db")
+
+
+def test_a_database_without_tables_is_a_storage_without_studies(folder: Path) -> None:
+    (folder / "new.db").touch()
+    assert curves("sqlite:///new.db") == [] and add("sqlite:///new.db") == 0
+    AutoSampler("sqlite:///new.db", seed=0)
+    assert (folder / "new.db").stat().st_size == 0
+
+
+def test_a_store_that_optuna_made_its_tables_in_is_a_memory_still(store: Path) -> None:
+    optuna.storages.RDBStorage("sqlite:///store.db")
+    assert {"studies", "trials", "meta_schema"} <= set(tables(store))
+    memory = read_sources("sqlite:///store.db").memory
+    assert isinstance(memory, TaskMemory) and memory.names == ("t0.1", "t0.2", "t0.3")
+
+
+def test_the_password_of_a_database_is_not_shown() -> None:
+    with pytest.raises(
+        ValueError, match=r"'postgresql\+psycopg://me:\*\*\*@[^ ]*' cannot be read"
+    ):
+        curves("postgresql+psycopg://me:secret@127.0.0.1:1/studies?connect_timeout=1")
 
 
 def test_what_is_there_is_read(folder: Path) -> None:
