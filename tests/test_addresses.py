@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import pickle
 import re
 import shutil
 import sqlite3
@@ -25,7 +26,7 @@ from automl_plugins.adapters.optuna._sources import read_sources
 from optuna.storages.journal import JournalFileBackend
 
 from automl_plugins.__main__ import main
-from automl_plugins.addresses import check_exists, file_of
+from automl_plugins.addresses import as_database, check_exists, file_of
 from automl_plugins.meta import MetaStore, convert
 from automl_plugins.meta.memories import TaskMemory, read_memory
 
@@ -243,6 +244,60 @@ def test_the_command_line_answers_alike(
 )
 def test_files_of_addresses(address: str, file: Path | None) -> None:
     assert file_of(address) == file
+
+
+ODD_NAMES = [
+    "läufe.db",
+    "my runs.db",
+    "100%.db",
+    "p%20q.db",
+    "a?b.db",
+    "a#b.db",
+    "a+b.db",
+    "a@b:c.db",
+]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_the_url_of_a_store_is_that_of_its_file_at_every_door(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with MetaStore(tmp_path / name) as store:
+        store.record("t", {"x": 1}, 0.5)
+        url = store.url
+        assert pickle.loads(pickle.dumps(store)).url == url
+    assert file_of(url) == tmp_path / name
+    assert main(["store", "tasks", url]) == 0 and "t " in capsys.readouterr().out
+    with MetaStore(url) as same:
+        assert len(same.tasks()) == 1
+    memory = read_memory(url)
+    assert isinstance(memory, list) and len(memory) == 1
+    AutoSampler(url, seed=0)
+    assert [found.name for found in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_optuna_opens_the_same_file(name: str, tmp_path: Path) -> None:
+    address = as_database(tmp_path / name)
+    if "://" not in address:
+        pytest.skip("SQLAlchemy has no address for it before 2.1")
+    study = optuna.create_study(study_name="t/m/0", storage=address)
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
+    assert [found.name for found in tmp_path.iterdir()] == [name]
+    assert len(curves(address)) == 1
+
+
+def test_an_address_of_another_file_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    MetaStore("p%20q.db").close()
+    before = sorted(folder.iterdir())
+    if file_of("sqlite:///p%20q.db") == Path("p q.db"):  # SQLAlchemy 2.1 reads %20 as a space
+        assert main(["store", "tasks", "sqlite:///p%20q.db"]) == 2
+        assert "did you mean 'sqlite:///p%2520q.db'" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="named by its file, not by a URI"):
+        MetaStore("sqlite:///file:a.db?mode=ro&uri=true")
+    assert sorted(folder.iterdir()) == before
 
 
 @pytest.mark.parametrize("address", ["sqlite://", "sqlite:///:memory:"])

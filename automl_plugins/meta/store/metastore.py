@@ -375,7 +375,7 @@ class MetaStore:
 
     @property
     def url(self) -> str:
-        """Address of the database, without the password."""
+        """Address of the database, without the password; the path of a file that has none."""
         return str(self._database)
 
     def close(self) -> None:
@@ -392,7 +392,7 @@ class MetaStore:
         return f"{type(self).__name__}({self.url!r})"
 
     def __reduce__(self) -> tuple[Callable[[str], MetaStore], tuple[str]]:
-        address = self._database.url.render_as_string(hide_password=False)
+        address = self._database.address(hide_password=False)
         return partial(type(self), timeout=self._database.timeout), (address,)
 
     def _filter(
