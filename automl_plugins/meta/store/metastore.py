@@ -353,7 +353,8 @@ class MetaStore:
         """Write all runs, or those of some tasks, to one file (see ``files.write_records``).
 
         Raises:
-            ValueError: For a task that is not there, or a suffix other than .json.xz and .json.
+            ValueError: For a task that is not there, a suffix other than .json.xz and .json, or
+                more runs than can be imported at a time: 256 MB of JSON.
         """
         keep = self._filter(tasks, (), None)
         found = self._database.read(partial(rows.read_searches, keep=keep, with_keys=True))
