@@ -104,7 +104,8 @@ class MetaStore:
 
         Raises:
             TypeError: For a meta-feature that is not a number, or a tag that is not text.
-            ValueError: For an infinite meta-feature, or a name that is empty or too long.
+            ValueError: For an infinite meta-feature, a name that is empty or too long, or a text
+                that no database can hold.
         """
         description = rows.plain_task(task, meta_features or {}, tags or {})
         self._database.write(partial(rows.describe, task=description))
