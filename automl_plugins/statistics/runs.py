@@ -20,7 +20,7 @@ import numpy as np
 
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.formats import format_number, join_names
-from automl_plugins.frameworks import searches_of
+from automl_plugins.frameworks import adapter_of, searches_of
 from automl_plugins.records.scores import rescale
 from automl_plugins.records.search import Search, search_frame
 from automl_plugins.records.trial import Status
@@ -299,6 +299,8 @@ def _label_searches(
     data: Mapping[Label, Any] | Iterable[Any], label: Callable[[Any], Label] | None
 ) -> tuple[list[Search], list[str]]:
     named: list[tuple[Label, Any]]
+    if adapter_of(data) is not None:  # one search; SMAC's is a mapping, Hyperopt's iterable
+        data = [data]
     if isinstance(data, Mapping):
         if label is not None:
             raise ValueError("label names the objects of a sequence; a mapping has names already.")
