@@ -292,7 +292,14 @@ def searches_frame(
         notes.append(f"Left out, since they have no finished trial: {'; '.join(empty)}.")
     if len(empty) == len(searches):
         raise ValueError("There are no searches with finished trials.")
-    return search_frame(s for s in searches if s.trials), tuple(notes)
+    searches = [search for search in searches if search.trials]
+    maximized, minimized = ({s.table for s in searches if s.maximized is m} for m in (True, False))
+    if mixed := sorted(maximized & minimized, key=str):
+        notes.append(
+            "Some searches were maximised and others minimised, so they are on one scale only if"
+            f" the others minimised the negated score, on: {join_names(mixed)}."
+        )
+    return search_frame(searches), tuple(notes)
 
 
 def _label_searches(
