@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import IO
+from urllib.parse import quote
 
 _SQLITE = re.compile(r"sqlite(\+\w+)?://(?P<file>/.*)?$")
 _HEADER = b"SQLite format 3\0"
@@ -53,7 +54,13 @@ def file_of(address: str) -> Path | None:
     match = _SQLITE.match(address)
     if match is None:
         return None
-    name = (match["file"] or "")[1:].split("?")[0].removeprefix("file:")
+    try:
+        from sqlalchemy import make_url  # since 2.1 it reads %C3%A4 as a letter
+    except ModuleNotFoundError:  # then no database can be read
+        name = (match["file"] or "")[1:].split("?")[0]
+    else:
+        name = make_url(address).database or ""
+    name = name.removeprefix("file:")
     if name in ("", ":memory:"):
         raise ValueError(f"The database {address!r} is in memory, so it is empty: name a file.")
     return Path(name).expanduser()
@@ -74,8 +81,11 @@ def is_sqlite(path: Path) -> bool:
 
 
 def as_database(path: str | Path) -> str:
-    """The address of the SQLite database in a file."""
-    return f"sqlite:///{path}"
+    """The address of the SQLite database in a file; its path if it has no address."""
+    for address in (f"sqlite:///{path}", f"sqlite:///{quote(str(path))}"):
+        if file_of(address) == Path(path).expanduser():
+            return address
+    return str(path)  # ? cannot be written in an address before SQLAlchemy 2.1
 
 
 def _hint(file: Path) -> str:

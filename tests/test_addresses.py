@@ -1,8 +1,11 @@
 """Reading creates nothing, and every door gives the same answer to a path that is not there."""
 
+import contextlib
 import json
+import pickle
 import re
 import shutil
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,12 +22,13 @@ from automl_plugins.adapters.optuna import (
     meta_dataset_from_studies,
     record,
 )
+from automl_plugins.adapters.optuna._sources import read_sources
 from optuna.storages.journal import JournalFileBackend
 
 from automl_plugins.__main__ import main
-from automl_plugins.addresses import check_exists, file_of
+from automl_plugins.addresses import as_database, check_exists, file_of
 from automl_plugins.meta import MetaStore, convert
-from automl_plugins.meta.memories import read_memory
+from automl_plugins.meta.memories import TaskMemory, read_memory
 
 read_task = ADAPTER.read_task
 
@@ -141,6 +145,60 @@ def test_what_is_no_journal_is_refused_with_a_sentence(file: str, text: str, fol
         add(file)
 
 
+@pytest.fixture
+def store(folder: Path) -> Path:
+    path = folder / "store.db"
+    with MetaStore(path) as made:
+        for best in (0.1, 0.2, 0.3):
+            for x in (0.1, 0.2, 0.3, 0.4):
+                made.record(f"t{best}", {"x": x}, abs(x - best))
+    return path
+
+
+def tables(path: Path) -> list[str]:
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        return sorted(name for (name,) in rows)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_database_of_something_else_is_refused_and_left_as_it_is(
+    name: str, folder: Path, store: Path
+) -> None:
+    with contextlib.closing(sqlite3.connect("other.db")) as other:
+        other.execute("CREATE TABLE customers (name)")
+    before = tables(store)
+    with pytest.raises(ValueError, match=r"'sqlite:///store.db' is a store of runs \(MetaStore\)"):
+        READERS[name]("sqlite:///store.db")
+    with pytest.raises(ValueError, match=r"holds no studies of Optuna, but the tables customers:"):
+        READERS[name]("sqlite:///other.db")
+    assert tables(store) == before and tables(folder / "other.db") == ["customers"]
+    (folder / "text.db").write_text("text" * 999)
+    with pytest.raises(ValueError, match=r"'sqlite:///text.db' cannot be read: .* not a database"):
+        READERS[name]("sqlite:///text.db")
+
+
+def test_a_database_without_tables_is_a_storage_without_studies(folder: Path) -> None:
+    (folder / "new.db").touch()
+    assert curves("sqlite:///new.db") == [] and add("sqlite:///new.db") == 0
+    AutoSampler("sqlite:///new.db", seed=0)
+    assert (folder / "new.db").stat().st_size == 0
+
+
+def test_a_store_that_optuna_made_its_tables_in_is_a_memory_still(store: Path) -> None:
+    optuna.storages.RDBStorage("sqlite:///store.db")
+    assert {"studies", "trials", "meta_schema"} <= set(tables(store))
+    memory = read_sources("sqlite:///store.db").memory
+    assert isinstance(memory, TaskMemory) and memory.names == ("t0.1", "t0.2", "t0.3")
+
+
+def test_the_password_of_a_database_is_not_shown() -> None:
+    with pytest.raises(
+        ValueError, match=r"'postgresql\+psycopg://me:\*\*\*@[^ ]*' cannot be read"
+    ):
+        curves("postgresql+psycopg://me:secret@127.0.0.1:1/studies?connect_timeout=1")
+
+
 def test_what_is_there_is_read(folder: Path) -> None:
     storage = optuna.storages.JournalStorage(JournalFileBackend("study.log"))
     study = optuna.create_study(study_name="t/m/1", storage=storage)
@@ -186,6 +244,60 @@ def test_the_command_line_answers_alike(
 )
 def test_files_of_addresses(address: str, file: Path | None) -> None:
     assert file_of(address) == file
+
+
+ODD_NAMES = [
+    "läufe.db",
+    "my runs.db",
+    "100%.db",
+    "p%20q.db",
+    "a?b.db",
+    "a#b.db",
+    "a+b.db",
+    "a@b:c.db",
+]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_the_url_of_a_store_is_that_of_its_file_at_every_door(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with MetaStore(tmp_path / name) as store:
+        store.record("t", {"x": 1}, 0.5)
+        url = store.url
+        assert pickle.loads(pickle.dumps(store)).url == url
+    assert file_of(url) == tmp_path / name
+    assert main(["store", "tasks", url]) == 0 and "t " in capsys.readouterr().out
+    with MetaStore(url) as same:
+        assert len(same.tasks()) == 1
+    memory = read_memory(url)
+    assert isinstance(memory, list) and len(memory) == 1
+    AutoSampler(url, seed=0)
+    assert [found.name for found in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_optuna_opens_the_same_file(name: str, tmp_path: Path) -> None:
+    address = as_database(tmp_path / name)
+    if "://" not in address:
+        pytest.skip("SQLAlchemy has no address for it before 2.1")
+    study = optuna.create_study(study_name="t/m/0", storage=address)
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
+    assert [found.name for found in tmp_path.iterdir()] == [name]
+    assert len(curves(address)) == 1
+
+
+def test_an_address_of_another_file_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    MetaStore("p%20q.db").close()
+    before = sorted(folder.iterdir())
+    if file_of("sqlite:///p%20q.db") == Path("p q.db"):  # SQLAlchemy 2.1 reads %20 as a space
+        assert main(["store", "tasks", "sqlite:///p%20q.db"]) == 2
+        assert "did you mean 'sqlite:///p%2520q.db'" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="named by its file, not by a URI"):
+        MetaStore("sqlite:///file:a.db?mode=ro&uri=true")
+    assert sorted(folder.iterdir()) == before
 
 
 @pytest.mark.parametrize("address", ["sqlite://", "sqlite:///:memory:"])

@@ -17,7 +17,7 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 
 from automl_plugins._arguments import describe
-from automl_plugins.addresses import check_exists, file_of, is_to_come
+from automl_plugins.addresses import file_of, is_to_come
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.memories import AUTO, Memory, TaskMemory, hint_of_frame, recorded_space
 from automl_plugins.meta.recognition import RecognisedMemory
@@ -27,7 +27,7 @@ from automl_plugins.spaces.values import to_values
 from ._foresight import Foresight
 from .memory import Studies, key_of, named_studies, read_study, task_name
 from .space import distributions_of, space_of_trials
-from .trials import finished_trials, owns
+from .trials import STORE, STUDIES, finished_trials, owns, tables_of
 
 _logger = get_logger("optuna.automl_plugins")
 
@@ -109,7 +109,9 @@ def _holds_studies(sources: Any) -> bool:
 
 
 def _is_store(address: str) -> bool:
-    """Whether an address is a database without studies, or not there yet; False for a journal.
+    """Whether an address is a database of something else than studies, or not there yet.
+
+    False for a journal, and for a database without tables, in which Optuna may make its own.
 
     Raises:
         ValueError: If there is no such database, but one with a similar name, or no folder for it.
@@ -121,25 +123,12 @@ def _is_store(address: str) -> bool:
     import sqlalchemy as sa  # few sources are databases
 
     try:
-        engine = sa.create_engine(check_exists(address))
-    except sa.exc.ArgumentError as error:  # also of a kind of database that is not known
-        raise ValueError(
-            f"{address!r} is not the address of a database: studies are in those that Optuna"
-            f" takes, a store in sqlite:///FILE or postgresql://USER@HOST/DATABASE. {error}."
-        ) from None
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"{address!r} needs a driver that is not installed: pip install {error.name}",
-            name=error.name,
-        ) from None
-    try:
-        return not {"studies", "trials"} <= set(sa.inspect(engine).get_table_names())
+        tables = tables_of(address)
     except sa.exc.DatabaseError:
         if file_of(address) is None:  # a server says itself what is wrong
             raise
         return True  # it is damaged, or no database: a store says so in plain words
-    finally:
-        engine.dispose()
+    return bool(tables) and (STORE in tables or not tables >= STUDIES)
 
 
 def _of_studies(

@@ -90,6 +90,7 @@ def curves(
             space=space_of_trials(done),
             left_out={state: states[state] for state in ("running", "waiting")},
             where=f"Study {study.study_name!r}: ",
+            maximized=is_maximized(study),
         )
         searches.append(search)
     return searches

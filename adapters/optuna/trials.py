@@ -23,6 +23,7 @@ from optuna.trial import FrozenTrial, TrialState
 from automl_plugins._arguments import check_kind, describe
 from automl_plugins.addresses import check_exists, hint_of_database
 from automl_plugins.arrays import FloatArray
+from automl_plugins.formats import one_line
 from automl_plugins.records.trial import (
     Columns,
     Status,
@@ -39,6 +40,12 @@ Cost = str | Callable[[FrozenTrial], float | None] | None
 
 SECONDS = "seconds"
 """User attribute with the seconds of a trial, where they differ from its duration."""
+
+STUDIES = frozenset({"studies", "trials"})
+"""Tables of Optuna by which a database with studies is told from others."""
+
+STORE = "meta_schema"
+"""Table by which a ``MetaStore`` is."""
 
 _CHANGES, _WITHIN = 4, 10  # a range that has been edited changes less often
 
@@ -272,12 +279,15 @@ def owns(source: str) -> bool:
 def open_storage(source: str) -> BaseStorage | str:
     """The storage at an address or in a journal file, as Optuna takes it.
 
+    Optuna makes its tables in every database that it opens, so one without them is not opened:
+    one without any table is a storage without studies.
+
     Raises:
-        ValueError: If it does not exist; Optuna would create it.
+        ValueError: If it does not exist, cannot be read, or is a database of something else.
     """
     check_exists(source)
     if "://" in source:
-        return source
+        return _open_database(source)
     path = Path(source).expanduser()
     if not path.is_file() or not _is_journal(path):
         hint = hint_of_database(source) or (
@@ -286,6 +296,65 @@ def open_storage(source: str) -> BaseStorage | str:
         )
         raise ValueError(f"{source!r} is not a journal file of Optuna.{hint}")
     return optuna.storages.JournalStorage(JournalFileBackend(str(path)))
+
+
+def _open_database(address: str) -> BaseStorage | str:
+    import sqlalchemy as sa  # few sources are databases
+
+    try:
+        tables = sorted(tables_of(address))
+    except sa.exc.DBAPIError as error:
+        raise ValueError(
+            f"{_shown(address)} cannot be read: {one_line(str(error.orig))}."
+        ) from error
+    if not tables:
+        return optuna.storages.InMemoryStorage()
+    if STUDIES.issubset(tables):
+        return address
+    if STORE in tables:
+        raise ValueError(
+            f"{_shown(address)} is a store of runs (MetaStore), and holds no studies of Optuna:"
+            " samplers take it as their memory, and `automl-plugins store` shows what is in it."
+        )
+    raise ValueError(
+        f"{_shown(address)} holds no studies of Optuna, but the tables {', '.join(tables[:5])}"
+        f"{', ...' if len(tables) > 5 else ''}: name the database with the studies."
+    )
+
+
+def _shown(address: str) -> str:
+    """The address without its password, in quotes."""
+    from sqlalchemy import make_url
+
+    return repr(str(make_url(address)))
+
+
+def tables_of(address: str) -> set[str]:
+    """Names of the tables of a database.
+
+    Raises:
+        ValueError: If there is no such database, or it is of a kind that is not known.
+        ModuleNotFoundError: Without its driver.
+        sqlalchemy.exc.DatabaseError: If it cannot be read.
+    """
+    import sqlalchemy as sa
+
+    try:
+        engine = sa.create_engine(check_exists(address))
+    except sa.exc.ArgumentError as error:  # also of a kind of database that is not known
+        raise ValueError(
+            f"{address!r} is not the address of a database: studies are in those that Optuna"
+            f" takes, a store in sqlite:///FILE or postgresql://USER@HOST/DATABASE. {error}."
+        ) from None
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"{address!r} needs a driver that is not installed: pip install {error.name}",
+            name=error.name,
+        ) from None
+    try:
+        return set(sa.inspect(engine).get_table_names())
+    finally:
+        engine.dispose()
 
 
 def _is_journal(path: Path) -> bool:

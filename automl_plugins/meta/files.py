@@ -86,7 +86,7 @@ def write_records(path: str | os.PathLike[str], records: Iterable[TaskRecord]) -
 
     Raises:
         TypeError: For a value that is neither text, number, bool nor None.
-        ValueError: For another suffix, or an infinite value.
+        ValueError: For another suffix, an infinite value, or more than can be read.
     """
     write_searches(path, [StoredSearch(record) for record in records])
 
@@ -95,8 +95,8 @@ def read_records(path: str | os.PathLike[str]) -> list[TaskRecord]:
     """Read what ``write_records`` wrote; runs of equal configurations share one dictionary.
 
     Raises:
-        ValueError: For a file of something else, one that is damaged or cut short, and one of a
-            newer version.
+        ValueError: For a file of something else, one that is damaged or cut short, too large, or
+            of a newer version.
     """
     return [stored.record for stored in read_searches(path)]
 
@@ -107,6 +107,11 @@ def write_searches(path: str | os.PathLike[str], searches: Sequence[StoredSearch
     if not path.name.endswith((".json", ".json.xz")):
         raise ValueError(f"{path.name} must end in .json.xz (compressed) or .json.")
     data = _seal(encode(_document(searches)).encode())
+    if excess := _excess(data):
+        raise ValueError(
+            f"{path.name} was not written, for it could not be read: it would have {excess}."
+            " Write some tasks at a time."
+        )
     if path.name.endswith(".xz"):
         data = lzma.compress(data, preset=6)
     with replacing(path) as file:
@@ -119,11 +124,14 @@ def read_searches(path: str | os.PathLike[str]) -> list[StoredSearch]:
     with path.open("rb") as file:
         try:
             data = _read_bounded(file)
-            document = json.loads(data, parse_constant=_refuse)
+            excess = _excess(data)
+            document = None if excess else json.loads(data, parse_constant=_refuse)
         except (lzma.LZMAError, EOFError, ValueError, RecursionError) as error:
             raise ValueError(
                 f"{path} is not a file of recorded runs, or it is damaged or cut short ({error})."
             ) from None
+    if excess:
+        raise ValueError(f"{path} is too large: it has {excess}. Write some tasks at a time.")
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError(
             f"{path} is not a file of recorded runs: it does not say {FORMAT!r}. Such files are"
@@ -162,7 +170,7 @@ def _digest_of(text: bytes | memoryview) -> bytes:
 
 
 def _read_bounded(file: IO[bytes]) -> bytes:
-    """What is in a file, decompressed if it is xz; ValueError if that is too much to be parsed."""
+    """What is in a file, decompressed if it is xz, up to a little more than ``LARGEST``."""
     data = file.read(LARGEST + 1)
     if data.startswith(_XZ):
         packed, data = data, b""
@@ -179,11 +187,16 @@ def _read_bounded(file: IO[bytes]) -> bytes:
         if decoder.unused_data:
             raise ValueError("something follows the compressed data")
         data = b"".join(pieces)
-    if len(data) > LARGEST:
-        raise ValueError(f"more than {LARGEST >> 20} MB of JSON: export some tasks at a time")
-    if data.count(b"[") + data.count(b"{") > _PARTS:
-        raise ValueError(f"more than {_PARTS} lists and objects: export some tasks at a time")
     return data
+
+
+def _excess(data: bytes) -> str:
+    """What there is too much of for JSON to be parsed; empty if it can be."""
+    if len(data) > LARGEST:
+        return f"more than {LARGEST >> 20} MB of JSON"
+    if data.count(b"[") + data.count(b"{") > _PARTS:
+        return f"more than {_PARTS} lists and objects, or brackets in texts"
+    return ""
 
 
 def read_arrays(file: IO[bytes]) -> dict[str, npt.NDArray[Any]]:

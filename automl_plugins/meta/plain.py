@@ -80,7 +80,7 @@ def plain_meta_features(meta_features: Mapping[str, Any], *, task: str) -> dict[
 
     Raises:
         TypeError: For one that is not a number.
-        ValueError: For an infinite one.
+        ValueError: For an infinite one, or a name that is not a valid text.
     """
     plain: dict[str, float | None] = {}
     for name, value in meta_features.items():
@@ -89,6 +89,7 @@ def plain_meta_features(meta_features: Mapping[str, Any], *, task: str) -> dict[
             raise TypeError(
                 f"Task {task!r}: the meta-feature {name!r} must be a number, {value!r}."
             )
+        check_text(name, f"Task {task!r}: the name of a meta-feature")
         value = float(value)
         if math.isinf(value):
             raise ValueError(
@@ -106,10 +107,10 @@ def meta_features_of(plain: Mapping[str, float | None], *, task: str) -> dict[st
 
 
 def plain_tags(tags: Mapping[str, str], *, task: str) -> dict[str, str]:
-    """Tags by name; TypeError for one that is not text."""
+    """Tags by name, with the errors of ``check_text``."""
     for name, value in tags.items():
-        if not isinstance(name, str) or not isinstance(value, str):
-            raise TypeError(f"Task {task!r}: the tag {name!r} must be text, got {value!r}.")
+        check_text(name, f"Task {task!r}: the name of a tag")
+        check_text(value, f"Task {task!r}: the tag {name!r}")
     return {str(name): str(value) for name, value in tags.items()}
 
 

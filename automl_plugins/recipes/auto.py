@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, Unpack
 
@@ -103,6 +104,12 @@ def auto(
     own = _own_members(shared, per_second)
     alone = Committee(own, prior=_PRIOR)
     if memory is None:
+        if not (meta_features is None and X is None and y is None):
+            warnings.warn(
+                "X, y and meta_features are not used with memory=None: there are no earlier tasks"
+                " to compare this one with.",
+                stacklevel=2,
+            )
         return alone
     known = task_memory(memory, task=task)
     described = describe_task(meta_features, X, y)

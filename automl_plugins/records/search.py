@@ -31,6 +31,7 @@ class Search:
         trials: Finished trials.
         space: The search space; None where the framework does not know it.
         left_out: What was not taken over and why, one sentence each.
+        maximized: Whether the losses are values that were maximised, with the sign changed.
 
     Example::
 
@@ -44,6 +45,7 @@ class Search:
     trials: Sequence[Trial]
     space: ConfigurationSpace | None = None
     left_out: tuple[str, ...] = ()
+    maximized: bool = False
 
     @classmethod
     def of(
@@ -56,6 +58,7 @@ class Search:
         space: ConfigurationSpace | None = None,
         left_out: Mapping[str, int] | None = None,
         where: str = "",
+        maximized: bool = False,
     ) -> Search:
         """The search of the finished ``trials``, in their order, timed from the first start.
 
@@ -74,7 +77,7 @@ class Search:
             for state, n in (left_out or {}).items()
             if n
         )
-        return cls(table, method, seed, done, space, sentences)
+        return cls(table, method, seed, done, space, sentences, maximized)
 
     def __repr__(self) -> str:
         out = f", {len(self.left_out)} left out" if self.left_out else ""

@@ -20,7 +20,7 @@ import numpy as np
 
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.formats import format_number, join_names
-from automl_plugins.frameworks import searches_of
+from automl_plugins.frameworks import adapter_of, searches_of
 from automl_plugins.records.scores import rescale
 from automl_plugins.records.search import Search, search_frame
 from automl_plugins.records.trial import Status
@@ -292,13 +292,22 @@ def searches_frame(
         notes.append(f"Left out, since they have no finished trial: {'; '.join(empty)}.")
     if len(empty) == len(searches):
         raise ValueError("There are no searches with finished trials.")
-    return search_frame(s for s in searches if s.trials), tuple(notes)
+    searches = [search for search in searches if search.trials]
+    maximized, minimized = ({s.table for s in searches if s.maximized is m} for m in (True, False))
+    if mixed := sorted(maximized & minimized, key=str):
+        notes.append(
+            "Some searches were maximised and others minimised, so they are on one scale only if"
+            f" the others minimised the negated score, on: {join_names(mixed)}."
+        )
+    return search_frame(searches), tuple(notes)
 
 
 def _label_searches(
     data: Mapping[Label, Any] | Iterable[Any], label: Callable[[Any], Label] | None
 ) -> tuple[list[Search], list[str]]:
     named: list[tuple[Label, Any]]
+    if adapter_of(data) is not None:  # one search; SMAC's is a mapping, Hyperopt's iterable
+        data = [data]
     if isinstance(data, Mapping):
         if label is not None:
             raise ValueError("label names the objects of a sequence; a mapping has names already.")

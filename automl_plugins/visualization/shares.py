@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,13 @@ from automl_plugins._arguments import check_choice, check_integer
 from automl_plugins.arrays import FloatArray
 from automl_plugins.bandits.report import ArmReport
 from automl_plugins.formats import format_count, join_names
-from automl_plugins.frameworks import Shares, arm_report_of, member_trust_of, source_shares_of
+from automl_plugins.frameworks import (
+    Shares,
+    adapter_of,
+    arm_report_of,
+    member_trust_of,
+    source_shares_of,
+)
 from automl_plugins.records.trial import Status
 from automl_plugins.statistics.runs import UNITS, Unit
 from automl_plugins.visualization._drawing import (
@@ -142,7 +148,7 @@ def plot_source_weights(source: Any, *, n_sources: int = 8) -> go.Figure:
         ModuleNotFoundError: If plotly is not installed.
     """
     check_integer("n_sources", n_sources, 0)
-    shares = source if isinstance(source, Mapping) else source_shares_of(source)
+    shares = _read_shares(source, source_shares_of)
     if not shares:
         raise ValueError(
             "No evaluation was proposed with the help of earlier tasks: use a sampler that learns"
@@ -187,7 +193,7 @@ def plot_member_trust(source: Any) -> go.Figure:
         TypeError: If no adapter knows the source, or an evaluation has no shares by name.
         ModuleNotFoundError: If plotly is not installed.
     """
-    trust = source if isinstance(source, Mapping) else member_trust_of(source)
+    trust = _read_shares(source, member_trust_of)
     if not trust:
         raise ValueError(
             "No evaluation was proposed by a committee: use AutoSampler (Optuna), auto (Hyperopt)"
@@ -203,6 +209,13 @@ def plot_member_trust(source: Any) -> go.Figure:
     titles = ("Number of the evaluation", "Trust (%)")
     _title_shares(figure, "Trust in the members of the committee", note, *titles)
     return figure
+
+
+def _read_shares(source: Any, read: Callable[[Any], Shares]) -> Shares:
+    """Shares as they are, or as they are read of a framework's object, which may be a mapping."""
+    if isinstance(source, Mapping) and adapter_of(source) is None:
+        return source
+    return read(source)
 
 
 def _columns(shares: Shares) -> tuple[npt.NDArray[np.int64], dict[str, FloatArray]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -244,6 +245,23 @@ def test_the_memory_of_a_learner_that_is_recognised_is_the_default(
     found = searches[door]()
     assert found == searches[door](memory="auto") == searches[door](memory="svm")
     assert found != searches[door](memory=None)
+
+
+@pytest.mark.parametrize("door", ["recipe", "optuna", "hyperopt", "smac"])
+def test_data_without_a_memory_are_said_to_be_of_no_use_once(door: str) -> None:
+    data: dict[str, Any] = {"X": np.eye(3), "y": np.arange(3), "memory": None}
+    scenario = Scenario(a_space("C"), n_trials=N, deterministic=True)
+    searches: dict[str, Callable[[], Any]] = {
+        "recipe": lambda: recipes.auto(None, meta_features={"n": 1.0}),
+        "optuna": lambda: of_optuna(optuna_samplers.AutoSampler(seed=1, **data)),
+        "hyperopt": lambda: of_hyperopt(hyperopt_algos.auto(seed=1, **data)),
+        "smac": lambda: AutoFacade(scenario, lambda c, seed=0: c["C"], **data, **QUIET),
+    }
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("default")
+        searches[door]()
+    told = [str(w.message) for w in warned]
+    assert len([text for text in told if "are not used with memory=None" in text]) == 1
 
 
 def test_the_default_memory_is_no_obstacle_to_another_model() -> None:

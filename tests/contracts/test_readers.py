@@ -13,9 +13,11 @@ from automl_plugins.adapters import optuna as in_optuna
 from automl_plugins.adapters import smac as in_smac
 from automl_plugins.adapters.smac import ProposerConfigSelector
 from ConfigSpace import ConfigurationSpace
-from smac import Scenario
+from smac import RunHistory, Scenario
 
 from automl_plugins.recipes import gbqr
+from automl_plugins.statistics import compare
+from automl_plugins.visualization import plot_member_trust, plot_source_weights
 
 
 def selector() -> ProposerConfigSelector:
@@ -69,6 +71,30 @@ def test_several_searches_are_refused_like_one() -> None:
     named: Any = {"iris": 3}
     with pytest.raises(TypeError, match=r"A memory by name takes a study, .* got 3"):
         in_optuna.meta_dataset_from_studies(named)
+
+
+def test_a_run_history_is_one_search_though_it_is_a_mapping() -> None:
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    history = RunHistory()
+    for configuration in space.sample_configuration(3):
+        history.add(configuration, cost=configuration["x"])
+    with pytest.raises(ValueError, match="No evaluation was proposed by a committee"):
+        plot_member_trust(history)
+    with pytest.raises(TypeError, match="Cannot read the sources of a RunHistory"):
+        plot_source_weights(history)
+    with pytest.raises(ValueError, match="compare needs two methods, got random"):
+        compare(history, label=lambda _: ("t", "random"))
+    names = {("t", "a"): history, ("t", "b"): history}
+    assert compare(names).methods == ("a", "b")
+
+
+def test_trials_of_hyperopt_are_one_search_though_they_are_iterable() -> None:
+    trials = hyperopt.Trials()
+    space = {"x": hyperopt.hp.uniform("x", 0, 1)}
+    options: dict[str, Any] = {"trials": trials, "show_progressbar": False, "verbose": False}
+    hyperopt.fmin(lambda p: p["x"], space, hyperopt.rand.suggest, max_evals=2, **options)
+    with pytest.raises(ValueError, match="compare needs two methods, got random"):
+        compare(trials, label=lambda _: ("t", "random"))
 
 
 @pytest.mark.parametrize("given", [None, 3, [], {"x": 1.0}], ids=repr)

@@ -20,6 +20,7 @@ from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.factorization import (
     FactorizationFileError,
     MatrixFactorization,
+    Recommender,
     complementary,
     processes,
 )
@@ -172,6 +173,39 @@ def test_the_scale_is_found_where_the_losses_tell_it() -> None:
     shift, stretch = prior.infer(0.4 + 1.3 * mean, mean, L)
     assert shift == pytest.approx(0.4, abs=0.1)
     assert stretch == pytest.approx(1.3, rel=0.1)
+
+
+@pytest.mark.parametrize("value", [0.5, 1e-200, 1e6])
+def test_losses_that_are_equal_but_for_rounding_count_as_equal(value: float) -> None:
+    model = MatrixFactorization(3, epochs=3).fit(_low_rank())
+    nearly = np.array([value, np.nextafter(value, 0.0), value, value, np.nextafter(value, 1e9)])
+    mean, std = model.posterior(range(5), np.full(5, value))
+    near_mean, near_std = model.posterior(range(5), nearly)
+    np.testing.assert_allclose(near_mean, mean, rtol=1e-6)
+    np.testing.assert_allclose(near_std, std, rtol=1e-6)
+
+
+def test_losses_that_are_all_zero_have_a_scale_of_the_known_data_sets() -> None:
+    model = MatrixFactorization(3, epochs=3).fit(_low_rank())
+    conditioned = model.conditioned()
+    for row in range(5):
+        conditioned.observe(row)
+    _, stretch = conditioned.scale(np.zeros(5))
+    known = np.exp(model.scale_prior_.log_stretch)
+    assert known.min() <= stretch <= known.max()
+
+
+@pytest.mark.parametrize("losses", [[1e308, -1e308, 1e308], [1.7e308] * 3, [1e308, 0.0, 1e-308]])
+def test_the_largest_losses_give_finite_answers(losses: list[float]) -> None:
+    Y = _low_rank()
+    model = MatrixFactorization(3, epochs=3).fit(Y)
+    for found in model.posterior(range(3), losses):
+        assert np.isfinite(found).all()
+    recommender = Recommender(model, Y, complementary(Y, Y.mean(axis=1), 3), n_start=3)
+    allowed = np.arange(len(Y)) >= 3
+    chosen = recommender.next([0, 1, 2], np.array(losses), [], allowed)
+    assert chosen.loss is not None and chosen.std is not None
+    assert np.isfinite([chosen.loss, chosen.std]).all()
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -30,7 +30,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from known_runs import assert_same
 
-from automl_plugins.meta import TaskRecord
+from automl_plugins.meta import TaskRecord, files
 from automl_plugins.meta.files import VERSION, read_records, write_records
 from automl_plugins.meta.plain import plain_space, space_of
 from automl_plugins.records.trial import Status
@@ -178,6 +178,30 @@ def test_a_failing_disk_leaves_no_half_file(
         write_records(path, [record("wine")])
     assert read_records(path)[0].name == "iris"
     assert [found.name for found in tmp_path.iterdir()] == ["a.json"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "told"),
+    [("LARGEST", 2**20, "more than 1 MB of JSON"), ("_PARTS", 10**5, "more than 100000 lists")],
+)
+def test_what_could_not_be_read_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, value: int, told: str
+) -> None:
+    path, large = tmp_path / "a.json.xz", runs_of("[" * 2**20)
+    write_records(path, [large])
+    with monkeypatch.context() as less:
+        less.setattr(files, limit, value)
+        with pytest.raises(
+            ValueError, match=rf"a\.json\.xz is too large: it has {told}"
+        ) as refused:
+            read_records(path)
+        assert "damaged" not in str(refused.value)
+        with pytest.raises(
+            ValueError, match=rf"was not written, .* {told}.* some tasks at a time"
+        ):
+            write_records(path, [large])
+    assert_same(large, read_records(path)[0])
+    assert [found.name for found in tmp_path.iterdir()] == ["a.json.xz"]
 
 
 def test_a_cut_or_changed_file_is_refused(tmp_path: Path) -> None:
@@ -344,7 +368,7 @@ BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
     "numbers": (lambda: packed(9 * 2**20, b"1,", b'{"a":['), "more than 16 MB of JSON"),
     "plain": (lambda: b'{"a":"' + b"a" * 2**24 + b'"}', "more than 16 MB of JSON"),
     "deep": (lambda: b'{"a":' + b"[" * 10**6, "recursion"),
-    "lists": (lambda: b'{"a":[' + b"[]," * 4_500_000 + b"[]]}", "lists and objects"),
+    "lists": (lambda: b'{"a":[' + b"[]," * 4_500_000 + b"[]]}", "more than 4194304 lists"),
     "dictionary": (
         lambda: lzma.compress(
             b"{}", filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 1_500_000_000}]
@@ -377,5 +401,6 @@ def test_bombs_are_refused_in_bounded_memory(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     for line, (_, told) in zip(done.stdout.splitlines(), BOMBS.values(), strict=True):
         megabytes, said = line.split(" ", 1)
-        assert "not a file of recorded runs, or it is damaged" in said and told in said
+        assert ("is too large" if "more than" in told else "or it is damaged") in said
+        assert told in said
         assert int(megabytes) < 100, line

@@ -399,6 +399,15 @@ def test_what_readers_left_out_is_noted_once() -> None:
     assert f"t0, A, seed 0; t0, B, seed 0: {sentence}" in comparison.notes
 
 
+def test_searches_of_both_directions_on_one_table_are_noted() -> None:
+    told = "Some searches were maximised and others minimised"
+    searches = [replace(s, maximized=(s.table, s.method) == ("t0", "A")) for s in SEARCHES]
+    assert noted(compare(searches), told, "on: t0.")
+    # Each task may have a direction of its own.
+    searches = [replace(s, maximized=s.table == "t0") for s in SEARCHES]
+    assert not noted(compare(searches), told)
+
+
 def test_a_search_without_trials_is_noted() -> None:
     comparison = compare([*SEARCHES, search("t0", "A", [], seed=1)])
     assert_same(comparison, compare(SEARCHES))

@@ -20,6 +20,7 @@ from automl_plugins._versions import require
 from automl_plugins.addresses import replacing
 from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.factorization.processes import (
+    LARGEST,
     Conditioned,
     Kernel,
     Parameters,
@@ -238,6 +239,7 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"rows must lie in [0, {self.n_pipelines_}).")
         if not np.isfinite(values).all():
             raise ValueError("losses must be finite: give failed pipelines the worst loss.")
+        values = np.clip(values, -LARGEST, LARGEST)
         for row in rows.tolist():
             conditioned.observe(row)
         return conditioned.posterior(

@@ -200,8 +200,11 @@ def _linear(p: Parameters, z: FloatArray) -> tuple[float, Parameters]:
     return total, Parameters(dX, d_noise, np.zeros_like(p.log_lengths), np.zeros(1))
 
 
+LARGEST = 1e300  # losses beyond it count as it: differences of larger ones are not representable
+
 _QUANTILES = 15  # stretches of known data sets that are tried for a new one
 _WIDE = 13  # other stretches, around the deviation of its losses
+_ROUNDING = 1e-9  # deviation of equal losses, as a share of the largest
 _FOREIGN = -10.0  # log prior odds of losses in another unit
 _LEAST = 0.01  # deviation of the shift among data sets, in their median stretch
 _VAGUE = 10.0  # deviation of the shift then, in stretches
@@ -273,15 +276,17 @@ class ScalePrior:
         )
         one, m, w = white.T
         near = self.log_stretch
-        size = _deviation(y)
-        far = np.log(size or max(abs(float(y[0])), 1e-300)) + np.linspace(-1.5, 4.0, _WIDE)
+        size, largest = _deviation(y), float(np.abs(y).max())
+        if size <= _ROUNDING * largest:  # equal losses tell no unit but that of their size
+            size = largest
+        far = np.log(size) + np.linspace(-1.5, 4.0, _WIDE) if size else np.zeros(0)
         log_b = np.concatenate([near, far])
         b = np.exp(log_b)
         # In units of b: losses w, centre and deviation of the shift, and the shift itself.
         losses = w[:, None] / b - m[:, None]
-        centre = np.append(self.line[0] + self.line[1] * near, np.full(_WIDE, y.mean())) / b
-        deviation = np.append(self.deviation / b[: len(near)], np.full(_WIDE, _VAGUE))
-        prior = np.repeat([-np.log(len(near)), _FOREIGN - np.log(_WIDE)], [len(near), _WIDE])
+        centre = np.append(self.line[0] + self.line[1] * near, np.full(len(far), y.mean())) / b
+        deviation = np.append(self.deviation / b[: len(near)], np.full(len(far), _VAGUE))
+        prior = np.repeat([-np.log(len(near)), _FOREIGN - np.log(_WIDE)], [len(near), len(far)])
         precision = float(one @ one) + deviation**-2.0
         shift = (one @ losses + centre * deviation**-2.0) / precision
         with np.errstate(over="ignore"):  # a stretch that is wrong by 150 digits: impossible

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.meta.designs.methods import greedy
 from automl_plugins.meta.factorization.model import MatrixFactorization
-from automl_plugins.meta.factorization.processes import Conditioned, scales
+from automl_plugins.meta.factorization.processes import LARGEST, Conditioned, scales
 from automl_plugins.surrogates.base import log_expected_improvement
 
 _COMPARED = 2000  # pipelines over which data sets are compared with the posterior
@@ -98,7 +98,7 @@ class Recommender:
         ``rows`` were evaluated, none twice; their ``losses`` are NaN for what failed before
         anything succeeded. ``pending`` are being evaluated.
         """
-        losses = np.asarray(losses, dtype=np.float64)
+        losses = np.clip(np.asarray(losses, dtype=np.float64), -LARGEST, LARGEST)
         known = ~np.isnan(losses)
         if len(rows) + len(pending) < self.n_start or not known.any():
             for pick in self.start:

@@ -22,6 +22,7 @@ from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from automl_plugins.addresses import as_database
 from automl_plugins.formats import one_line
 
 T = TypeVar("T")
@@ -60,6 +61,8 @@ def parse_url(url: str | os.PathLike[str]) -> URL:
             parsed = sa.make_url(text)
         except (ArgumentError, ValueError) as error:
             raise ValueError(f"The address of the store cannot be read: {error}") from None
+        if (parsed.database or "").startswith("file:"):
+            raise ValueError(f"A store is named by its file, not by a URI as in {text!r}.")
     kind = parsed.drivername.split("+")[0]
     if kind in ("postgresql", "postgres"):
         plain = parsed.drivername == kind
@@ -113,7 +116,13 @@ class Database:
         return self.is_sqlite and is_frozen(Path(self.file))
 
     def __str__(self) -> str:
-        return self.url.render_as_string(hide_password=True)
+        return self.address(hide_password=True)
+
+    def address(self, *, hide_password: bool) -> str:
+        """What ``parse_url`` makes ``url`` of, but for a password that is hidden."""
+        if self.url == URL.create("sqlite", database=self.url.database):
+            return as_database(self.file)
+        return self.url.render_as_string(hide_password=hide_password)
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """``work`` in a transaction that sees one state; StoreError if it cannot be read."""

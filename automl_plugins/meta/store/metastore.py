@@ -104,7 +104,8 @@ class MetaStore:
 
         Raises:
             TypeError: For a meta-feature that is not a number, or a tag that is not text.
-            ValueError: For an infinite meta-feature, or a name that is empty or too long.
+            ValueError: For an infinite meta-feature, a name that is empty or too long, or a text
+                that no database can hold.
         """
         description = rows.plain_task(task, meta_features or {}, tags or {})
         self._database.write(partial(rows.describe, task=description))
@@ -353,7 +354,8 @@ class MetaStore:
         """Write all runs, or those of some tasks, to one file (see ``files.write_records``).
 
         Raises:
-            ValueError: For a task that is not there, or a suffix other than .json.xz and .json.
+            ValueError: For a task that is not there, a suffix other than .json.xz and .json, or
+                more runs than can be imported at a time: 256 MB of JSON.
         """
         keep = self._filter(tasks, (), None)
         found = self._database.read(partial(rows.read_searches, keep=keep, with_keys=True))
@@ -375,7 +377,7 @@ class MetaStore:
 
     @property
     def url(self) -> str:
-        """Address of the database, without the password."""
+        """Address of the database, without the password; the path of a file that has none."""
         return str(self._database)
 
     def close(self) -> None:
@@ -392,7 +394,7 @@ class MetaStore:
         return f"{type(self).__name__}({self.url!r})"
 
     def __reduce__(self) -> tuple[Callable[[str], MetaStore], tuple[str]]:
-        address = self._database.url.render_as_string(hide_password=False)
+        address = self._database.address(hide_password=False)
         return partial(type(self), timeout=self._database.timeout), (address,)
 
     def _filter(

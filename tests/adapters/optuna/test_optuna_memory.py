@@ -83,7 +83,7 @@ def test_trials_by_hand(sign: float) -> None:
     ]
     found = [(t.config, t.status, t.loss, t.seconds, t.finished, t.curve) for t in search.trials]
     assert repr(found) == repr(expected)  # NaN is not equal to itself
-    assert search.left_out == ()
+    assert search.left_out == () and search.maximized is (sign < 0)
     frame = search_frame([search])
     np.testing.assert_array_equal(frame["seconds"], [2, 3.5, 4, 16, 20])
     np.testing.assert_array_equal(frame["loss"], [5, 7, 3, NAN, 1])
