@@ -66,7 +66,7 @@ def test_several_searches_are_refused_like_one() -> None:
     for nothing in (None, 3):
         with pytest.raises(TypeError, match=f"Expected optuna studies, .* got {nothing}"):
             in_optuna.meta_dataset_from_studies(nothing)
-        with pytest.raises(TypeError, match=f"reads run histories, .* not {nothing}"):
+        with pytest.raises(TypeError, match=f"is a run history, .* got {nothing}"):
             in_smac.meta_dataset_from_runhistory(nothing)
     named: Any = {"iris": 3}
     with pytest.raises(TypeError, match=r"A memory by name takes a study, .* got 3"):
