@@ -205,7 +205,7 @@ class PMFSampler(TransferSampler):
     @classmethod
     @preset
     def paper(cls, memory: AnySources | None = None, **options: Unpack[PMFOptions]) -> Self:
-        """The authors' start and model; ``automl_plugins.recipes.pmf`` lists the differences.
+        """The paper's start and model; ``automl_plugins.recipes.pmf`` lists the differences.
 
         Maximise balanced accuracy, rescaled so that chance level is 0: the prior mean is 0.
         """

@@ -63,7 +63,8 @@ class Policy(ShowsArguments, ABC):
 
     Args:
         min_pulls: Pulls of each arm before the rule is asked; >= 1.
-        min_share: Guaranteed part of an equal share, in [0, 1].
+        min_share: Guaranteed part of an equal share, in [0, 1]. The published rules have
+            ``min_pulls=1, min_share=0``.
 
     Raises:
         ValueError: For an argument outside its range, here and in every policy.

@@ -15,7 +15,7 @@ from automl_plugins.arrays import FloatArray, IntArray
 
 
 def standardise_losses(losses: FloatArray) -> FloatArray:
-    """Losses (n,) of one task with mean 0 and standard deviation 1 (GBQR thesis, 6.1).
+    """Losses (n,) of one task with mean 0 and standard deviation 1 (GBQR thesis 6.2.1).
 
     Equal losses become 0.
     """
@@ -29,7 +29,7 @@ def standardise_losses(losses: FloatArray) -> FloatArray:
 
 
 def regret(losses: FloatArray) -> FloatArray:
-    """Losses (n,) of one task scaled to [0, 1]: 0 is its best, 1 its worst (TST, 5.2: ADTM).
+    """Losses (n,) of one task scaled to [0, 1]: 0 is its best, 1 its worst (TST 5.3: ADTM).
 
     Equal losses become 0.
     """

@@ -253,8 +253,9 @@ def expected_improvement(
 ) -> FloatArray:
     """EI = std * (z Phi(z) + phi(z)), z = (best - mean - xi) / std, where best is observed.
 
-    Source: GBQR thesis eq. 2.2 (Jones et al. 1998). Where std = 0, EI = max(best - mean - xi, 0).
-    Underflows to 0 for z < -38; compare candidates with ``log_expected_improvement``.
+    Source: GBQR thesis eq. 2.10 (Jones et al. 1998). Where std = 0, EI is its limit,
+    max(best - mean - xi, 0) (TST eq. 6 has 0). Underflows to 0 for z < -38; compare candidates
+    with ``log_expected_improvement``.
 
     Returns:
         Expected improvement (m,), >= 0.

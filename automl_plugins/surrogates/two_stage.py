@@ -120,9 +120,15 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
 
         What differs from the authors: their program weighs mu by 1 in the numerator of eq. 8, so
         that without votes it would not be the plain process; it learns the own kernel anew in up
-        to 100 epochs, 5 fewer with each trial, where here it is that of the earlier tasks; and
-        processes here see at most ``max_rows`` rows. As in their program, and not in the paper, a
-        pair counts as discordant where strict comparisons differ.
+        to 100 epochs, 5 fewer with each trial, and one for each earlier task, where here all have
+        the same one; expected improvement begins at 0.01 there, at 0 here; and processes here see
+        at most ``max_rows`` rows. The losses of the new task are centred and standardised for
+        the own process, so that its sigma is in units of their deviation, and those of an earlier
+        task are centred; the program takes both as they are. As in their program, and not in the
+        paper, a pair counts as discordant where strict comparisons differ. ``"meta_features"``
+        compares all meta-features that the tasks have in common by their root mean square
+        difference, where the paper has the sum over the 22 of its Table 1, so that the bandwidth
+        of 0.69 hardly leaves out any task.
         """
         own: dict[str, Any] = {
             "bandwidth": 0.69 if options.get("distance") == "meta_features" else 0.1,
@@ -283,8 +289,9 @@ def discordance(losses: FloatArray, predicted: FloatArray, ties: Ties = "half") 
         losses: Observed losses (t,).
         predicted: Those that the earlier tasks predict (S, t).
         ties: ``"half"``: a pair that only one side ties is half a discordance, one that both tie
-            is none. ``"strict"``: discordant where y_i < y_j differs, i before j, as in the
-            authors' program; its value depends on the order of tied observations.
+            is none, which is the share of the paper's coordinates that differ. ``"strict"``:
+            discordant where y_i > y_j differs, i before j, as in the authors' program; its value
+            depends on the order of tied observations.
 
     Returns:
         Shares (S,) in [0, 1]; 0 with fewer than two observations.
@@ -300,7 +307,7 @@ def discordance(losses: FloatArray, predicted: FloatArray, ties: Ties = "half") 
         part = predicted[start : start + step]
         theirs = np.sign(part[:, i] - part[:, j])
         if ties == "strict":
-            a, b = (own < 0).astype(np.float64), (theirs < 0).astype(np.float64)
+            a, b = (own > 0).astype(np.float64), (theirs > 0).astype(np.float64)
             count = a.sum() + b.sum(axis=1) - 2.0 * (b @ a)
         else:
             # For signs a and b: |a - b| / 2 = (a^2 + b^2 - a b - a^2 b^2) / 2.

@@ -170,8 +170,8 @@ def test_discordance_by_hand() -> None:
         ]
     )
     np.testing.assert_allclose(discordance(losses, predicted), [0.0, 0.5 / 3, 2 / 3, 1.0 / 3])
-    # y_i < y_j: (1, 2), (1, 3) and not (2, 3)
-    np.testing.assert_allclose(discordance(losses, predicted, "strict"), [0, 0, 2 / 3, 2 / 3])
+    # y_i > y_j of losses, i before j: no pair of the observed ones
+    np.testing.assert_allclose(discordance(losses, predicted, "strict"), [0, 1 / 3, 2 / 3, 0])
     for t in (0, 1):  # no pairs
         np.testing.assert_array_equal(discordance(losses[:t], predicted[:, :t]), np.zeros(4))
 

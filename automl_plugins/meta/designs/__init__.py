@@ -8,7 +8,7 @@ of configurations. All are deterministic.
 ``diverse``     the portfolio of what the new task may be like; the default
 ``portfolio``   greedy: best on average over all tasks, then what complements it most
 ``knn``         the best configuration of each of the nearest tasks (auto-sklearn)
-``top_k``       the best predicted (GBQR thesis 6.3); weak, since these are near-copies
+``top_k``       the best predicted (GBQR thesis 6.4); weak, since these are near-copies
 ``delta``       the thesis's trade between predicted rank and spread
 ``opt``         nearest by the true rank correlation: a ceiling, for benchmarks only
 ``bad_start``   the worst predicted: a control that must lose

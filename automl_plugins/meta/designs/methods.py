@@ -311,7 +311,7 @@ def delta(
 
 
 def delta_scores(predicted: FloatArray, delta: float) -> FloatArray:
-    """The thesis's trade between rank and spread (thesis 6.3), larger is better.
+    """The thesis's trade between rank and spread (thesis 6.4, eq. 6.2), larger is better.
 
     score = (1 - p)^delta + p, p the predictions (n,) of losses scaled so that 1 is the best. With
     delta = 0 the first term is 1 everywhere (0^0 = 1), so the order is that of p.

@@ -69,9 +69,12 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
     components; what is missing is left out of it.
 
     What differs from the paper by default, because it measured better: every data set's losses
-    are scaled to [0, 1] before (``scaling``), and each pipeline has a noise of its own, what it
-    does on a data set beside all others. Where the paper takes all pipelines of a data
-    set at once, larger matrices train on random blocks of them, see ``block``.
+    are scaled to [0, 1] before (``scaling``), processes vary around the pipelines' means
+    (``centred``), and each pipeline has a noise of its own, what it does on a data set beside all
+    others. Training is by Adam, stops early, and has more dimensions and fewer epochs; where the
+    paper takes all pipelines of a data set at once, larger matrices train on random blocks of
+    them, see ``block``. ``paper`` has the paper's settings. It does not say how principal
+    components are scaled to begin with, nor what a missing loss is then.
 
     Args:
         n_components: Latent dimensions Q (the paper: 20, or 5 where hardly anything is observed);

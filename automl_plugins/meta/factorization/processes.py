@@ -130,7 +130,7 @@ _LOG_2_PI = float(np.log(2.0 * np.pi))
 def objective(kernel: Kernel, p: Parameters, z: FloatArray) -> tuple[float, Parameters]:
     """Negative log likelihood of centred losses ``z`` (n, b; NaN = none), and its gradient.
 
-        L = sum over d of 1/2 [ n_d log 2 pi + log |C_d| + z_d' C_d^-1 z_d ]   (Fusi eq. 5)
+        L = sum over d of 1/2 [ n_d log 2 pi + log |C_d| + z_d' C_d^-1 z_d ]   (Fusi eq. 6)
 
     with ``C_d`` the rows and columns of C of the pipelines observed on d. (The paper prints n_d/2
     before the determinant; the Gaussian has 1/2.) Data sets that miss the same pipelines share
@@ -381,7 +381,7 @@ class Conditioned:
     ) -> tuple[FloatArray, FloatArray]:
         """``posterior`` on the common scale, given that of the new data set.
 
-        ``mu_m = k' C^-1 z`` and ``v_m = k_mm + s^2 - k' C^-1 k`` (Fusi eqs. 6 and 7), around the
+        ``mu_m = k' C^-1 z`` and ``v_m = k_mm + s^2 - k' C^-1 k`` (Fusi eq. 9), around the
         means of the pipelines.
         """
         t = len(self.rows)

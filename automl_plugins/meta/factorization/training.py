@@ -221,7 +221,7 @@ def pipeline_means(z: FloatArray) -> FloatArray:
 def principal_components(kernel: Kernel, z: FloatArray, q: int, own_share: float) -> Parameters:
     """Parameters with which C is about the covariance of the pipelines.
 
-    What is missing is first the mean of its pipeline, as in the paper, then five times what
+    What is missing is first the mean of its pipeline, then five times what
     the components predict. They come from the smaller of the two Gram matrices, so 38 000 x 400
     entries take seconds; those beyond the rank of the losses are 0. ``own_share`` is the share of
     every pipeline's variance that is its own besides what they leave.

@@ -160,6 +160,7 @@ def meta_features(
     """Describe a data set.
 
     **What is computed.** ``simple``: sizes, kinds of columns, class distribution (from all rows).
+    The target is not counted as a column; OpenML's qualities, which the thesis has, count it.
     ``statistical``: kurtosis and skewness of the numeric columns. ``information``: entropies and
     mutual information, numbers cut into 10 bins of equal frequency. ``landmarking``: area under
     the ROC curve (``AUC``), error rate and Cohen's kappa of simple learners, from their pooled
