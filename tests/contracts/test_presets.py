@@ -53,7 +53,7 @@ def bumpy(vectors: FloatArray) -> FloatArray:
 
 
 def thesis_bounds(X: FloatArray, losses: FloatArray, others: FloatArray) -> FloatArray:
-    """Thesis 5.3.2: LightGBM, 100 estimators of 8 leaves, the upper bound of the score, negated."""
+    """Thesis 5.3.2: LightGBM, 100 estimators of 8 leaves, the bound of the score, negated."""
     data = lightgbm.Dataset(X, -losses, params={"min_data_in_bin": 1, "feature_pre_filter": False})
     parameters = {
         "objective": "quantile",
