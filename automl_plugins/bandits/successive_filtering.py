@@ -10,7 +10,7 @@ share    softmax(UCB / temperature): an arm's part of a round's budget
 In the paper's loop each arm is pulled until its share is used up, so the last evaluation of every
 arm in every round overruns. Here debts and savings are carried over, an evaluation starts only if
 about half of it still fits, and later rounds share what is really left (``carry_debts=False`` is
-the paper's loop).
+the paper's loop, but for its end: when the budget is spent).
 
 The goal of a search is the best single trial, which the arm with the best mean often does not
 have. So the default compares arms by their best reward, and the arm of the best trial always
