@@ -182,10 +182,11 @@ def _compare(args: argparse.Namespace) -> None:
 def _read_sources(sources: Sequence[str]) -> pd.DataFrame | list[object]:
     """One frame, or the searches of all sources."""
     from .frameworks import owner_of
+    from .replay.csv_files import read_comparison
 
     files = [source for source in sources if source.endswith((".csv", ".csv.gz"))]
     if len(files) == len(sources):
-        return _read_frame([check_exists(file) for file in files])
+        return read_comparison([check_exists(file) for file in files])
     if files:
         raise ValueError("Files and storages cannot be mixed: compare one kind at a time.")
     searches: list[object] = []
@@ -198,39 +199,6 @@ def _read_sources(sources: Sequence[str]) -> pd.DataFrame | list[object]:
             )
         searches += owner.curves(source)
     return searches
-
-
-def _read_frame(files: Sequence[str]) -> pd.DataFrame:
-    import pandas as pd
-
-    from .replay.runs import read_csv, read_runs
-
-    frames = []
-    for file in files:
-        try:
-            first, *others = read_csv(file, nrows=0).columns
-            if {"table", "method", "trial"} <= {first, *others}:
-                frames.append(read_runs(file))
-            elif not others:
-                raise ValueError(
-                    f"{file} is no table of comma-separated values: its one column is {first!r}."
-                )
-            else:  # a task may be called 01, or NA
-                frames.append(read_csv(file, converters={first: str}))
-        except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-            raise ValueError(f"{file} is no table of comma-separated values: {error}.") from None
-        if frames[-1].empty:
-            raise ValueError(f"{file} has no rows.")
-    tidy = [{"table", "method", "trial"} <= set(frame.columns) for frame in frames]
-    if all(tidy):
-        runs = pd.concat(frames, ignore_index=True)
-        return runs.astype({"table": str, "method": str})
-    if len(frames) > 1:
-        raise ValueError(
-            "Only files of runs can be compared together, and"
-            f" {files[tidy.index(False)]} has no columns table, method and trial."
-        )
-    return frames[0].set_index(frames[0].columns[0])
 
 
 def _replay(args: argparse.Namespace) -> None:

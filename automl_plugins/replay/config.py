@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from automl_plugins.addresses import check_exists
 from automl_plugins.frameworks import Method, load_adapter
 
-from .runs import Progress, read_csv, replay
+from .csv_files import read_csv
+from .runs import Progress, replay
 from .table import Table
 
 if TYPE_CHECKING:

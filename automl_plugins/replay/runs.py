@@ -13,7 +13,6 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,6 +25,7 @@ from automl_plugins.frameworks import Method, Problem
 from automl_plugins.records.search import COLUMNS, Search, search_frame
 from automl_plugins.records.trial import Trial
 
+from .csv_files import read_runs
 from .simulation import Budget, Evaluation, Simulation, as_method, regret
 from .table import Table
 
@@ -409,29 +409,3 @@ class Journal:
             file.write(line + "\n")
             file.flush()
             os.fsync(file.fileno())
-
-
-def read_csv(path: str | os.PathLike[str], **options: Any) -> pd.DataFrame:
-    """``pandas.read_csv`` with numbers exact to the last bit, after lines that begin with "#".
-
-    A "#" elsewhere is part of a text: "TPE #2".
-    """
-    import pandas as pd
-
-    with open(path, "rb") as file:  # a compressed one does not begin with "#"
-        options["skiprows"] = sum(1 for _ in takewhile(lambda line: line.startswith(b"#"), file))
-
-    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # exact by default since then
-        options["float_precision"] = "round_trip"
-    frame: pd.DataFrame = pd.read_csv(path, **options)
-    return frame
-
-
-def read_runs(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Read a file of runs as the data frame that was written, exact to the last bit."""
-    return read_csv(
-        path,
-        dtype={"table": str, "method": str, "status": str},
-        keep_default_na=False,
-        na_values={c: [""] for c in ("seconds", "loss", "best", "regret", "step", "overhead")},
-    )

@@ -1,0 +1,46 @@
+"""CSV files that are read: nothing moves to another column, and what is damaged is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from automl_plugins.replay.csv_files import read_comparison, read_csv
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "some.csv"
+
+
+# --- every file -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "task,A,B\nt1,1,2,9\nt2,3,4,9\n",
+        "task,A,B\nt1,1,2,9,9\n",
+        '"TPE","SMAC"\n"iris",0.1,0.2\n',  # row names of R, whose column has no name
+        "TPE,SMAC\n0,0.1,0.2\n1,0.1,0.2\n",  # pandas would number the rows by them
+    ],
+)
+def test_rows_with_more_fields_than_the_header_are_refused(path: Path, text: str) -> None:
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"some.csv has rows with more fields .* col.names=NA"):
+        read_csv(path)
+    with pytest.raises(ValueError, match="more fields"):
+        read_comparison([str(path)])
+
+
+def test_a_comma_at_the_end_of_each_row_is_no_field(path: Path) -> None:
+    path.write_text("task,A,B\nt1,1,2,\nt2,3,4,\n")
+    frame = read_comparison([str(path)])
+    assert frame.to_dict("index") == {"t1": {"A": 1, "B": 2}, "t2": {"A": 3, "B": 4}}
+
+
+def test_a_later_row_with_more_fields_is_one_line(path: Path) -> None:
+    path.write_text("task,A,B\nt1,1,2\nt2,3,4,9\n")
+    with pytest.raises(ValueError, match=r"^.*some.csv is no table .* line 3, saw 4\.$"):
+        read_csv(path)
