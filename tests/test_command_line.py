@@ -175,6 +175,20 @@ def test_a_config_is_replayed(capsys: Printed, folder: Path) -> None:
     assert len(runs) == 2 * 2 * 2 * 12 and (runs["distance"] == 0).all()
 
 
+def test_a_group_is_called_as_it_is_written(folder: Path) -> None:
+    names = ["NA", "None", "null", "nan", "01", "1", "1.0"]
+    rows = [f"{name},{c},{c - 1}" for name in names for c in range(3)]
+    (folder / "grid.csv").write_text("\n".join(["data,C,score", *rows]))
+    runs = replay_config(folder / "replay.toml")
+    assert set(runs["table"]) == {f"grid/{name}" for name in names}
+
+
+def test_rows_of_no_group_are_refused(capsys: Printed, folder: Path) -> None:
+    (folder / "grid.csv").write_text("data,C,score\nx,1,2\n,2,3\n,3,4\n")
+    assert main(["replay", "replay.toml"]) == 2
+    assert "[tables.grid]: the column 'data' is empty in 2 rows" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

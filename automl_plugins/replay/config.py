@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from automl_plugins.addresses import check_exists
+from automl_plugins.formats import format_count
 from automl_plugins.frameworks import Method, load_adapter
 
 from .csv_files import read_csv
@@ -81,22 +82,24 @@ def _method(name: str, entry: dict[str, Any]) -> Method:
 def _tables(name: str, entry: dict[str, Any], folder: Path) -> list[Table]:
     if "file" not in entry or "loss" not in entry:
         raise ValueError(f"[tables.{name}] needs file and loss.")
-    gaps: dict[str, Any] = {}
-    if "none" in entry:  # pandas would read some texts, such as "None", as gaps
-        gaps = {"keep_default_na": False, "na_values": [""]}
-    try:
-        frame = read_csv(check_exists(str(folder / entry.pop("file"))), **gaps)
-    except ValueError as error:
-        raise ValueError(f"[tables.{name}]: {error}") from error
     group = entry.pop("group", None)
-    for key in ("curves", "curve_seconds"):  # keys in TOML are text
-        if key in entry:
-            entry[key] = {float(step): column for step, column in entry[key].items()}
+    options: dict[str, Any] = {}
+    if "none" in entry:  # pandas would read some texts, such as "None", as gaps
+        options = {"keep_default_na": False, "na_values": [""]}
     try:
+        frame = read_csv(check_exists(str(folder / entry.pop("file"))), names=group, **options)
+        for key in ("curves", "curve_seconds"):  # keys in TOML are text
+            if key in entry:
+                entry[key] = {float(step): column for step, column in entry[key].items()}
         if group is None:
             return [Table.from_frame(frame, name=name, **entry)]
         if group not in frame.columns:
             raise ValueError(f"group names the column {group!r}, which the file does not have.")
+        if n := (frame[group] == "").sum():
+            raise ValueError(
+                f"the column {group!r} is empty in {format_count(n, 'row')}, which then belong to"
+                " no table: name their table, or remove them."
+            )
         return [
             Table.from_frame(rows.drop(columns=group), name=f"{name}/{value}", **entry)
             for value, rows in frame.groupby(group)

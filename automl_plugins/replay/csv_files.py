@@ -14,10 +14,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def read_csv(path: str | os.PathLike[str], **options: Any) -> pd.DataFrame:
+def read_csv(
+    path: str | os.PathLike[str], *, names: str | None = None, **options: Any
+) -> pd.DataFrame:
     """``pandas.read_csv`` with numbers exact to the last bit, after lines that begin with "#".
 
     A "#" elsewhere is part of a text: "TPE #2".
+
+    Args:
+        path: The file.
+        names: A column of names, kept as they are written: a data set may be called 01, or NA.
+        **options: Of ``pandas.read_csv``.
 
     Raises:
         ValueError: For a file of something else, and one whose rows have more fields than its
@@ -30,11 +37,15 @@ def read_csv(path: str | os.PathLike[str], **options: Any) -> pd.DataFrame:
 
     if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # exact by default since then
         options["float_precision"] = "round_trip"
+    options["index_col"] = False  # else pandas takes the first of surplus fields for an index
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame: pd.DataFrame = pd.read_csv(path, index_col=False, **options)
-    except pd.errors.ParserWarning:  # with an index, pandas would take the first field for it
+            frame: pd.DataFrame = pd.read_csv(path, **options)
+            if names in frame:  # a converter does not keep them: from 3.0 on NA becomes NaN
+                options |= {"dtype": str, "keep_default_na": False, "na_values": []}
+                frame[names] = pd.read_csv(path, usecols=[names], **options)[names]
+    except pd.errors.ParserWarning:
         raise ValueError(
             f"{path} has rows with more fields than its header: name every column, the first one"
             " too (in R: write.csv, or write.table with col.names=NA)."
@@ -73,8 +84,8 @@ def read_comparison(files: Sequence[str]) -> pd.DataFrame:
             raise ValueError(
                 f"{file} is no table of comma-separated values: its one column is {first!r}."
             )
-        else:  # a task may be called 01, or NA
-            frames.append(read_csv(file, converters={first: str}))
+        else:
+            frames.append(read_csv(file, names=first))
         if frames[-1].empty:
             raise ValueError(f"{file} has no rows.")
     tidy = [{"table", "method", "trial"} <= set(frame.columns) for frame in frames]

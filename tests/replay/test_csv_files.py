@@ -44,3 +44,14 @@ def test_a_later_row_with_more_fields_is_one_line(path: Path) -> None:
     path.write_text("task,A,B\nt1,1,2\nt2,3,4,9\n")
     with pytest.raises(ValueError, match=r"^.*some.csv is no table .* line 3, saw 4\.$"):
         read_csv(path)
+
+
+# --- scores -----------------------------------------------------------------------------------
+
+
+def test_tasks_are_called_as_they_are_written(path: Path) -> None:
+    names = ["NA", "None", "nan", "01", "1", ""]
+    path.write_text("\n".join(["task,A,B", *(f"{name},0.5,NA" for name in names)]))
+    frame = read_comparison([str(path)])
+    assert frame.index.tolist() == names
+    assert (frame["A"] == 0.5).all() and frame["B"].isna().all()
