@@ -61,6 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         sys.stderr.close()
         return 0
+    except KeyboardInterrupt:
+        print(f"automl-plugins {args.command}: interrupted.", file=sys.stderr)
+        return 130  # as shells have it
     except (ValueError, TypeError, OSError, ImportError) as error:
         print(f"automl-plugins {args.command}: {error}", file=sys.stderr)
         return 2

@@ -1,8 +1,10 @@
 """Reading creates nothing, and every door gives the same answer to a path that is not there."""
 
+import contextlib
 import json
 import re
 import shutil
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ from automl_plugins.adapters.optuna import (
 from optuna.storages.journal import JournalFileBackend
 
 from automl_plugins.__main__ import main
-from automl_plugins.addresses import check_exists, file_of
+from automl_plugins.addresses import check_exists, file_of, without_password
 from automl_plugins.meta import MetaStore, convert
 from automl_plugins.meta.memories import read_memory
 
@@ -139,6 +141,47 @@ def test_what_is_no_journal_is_refused_with_a_sentence(file: str, text: str, fol
     (folder / file).write_text(text)
     with pytest.raises(ValueError, match=f"{file}' is not a journal file of Optuna. Studies are"):
         add(file)
+
+
+def damage(folder: Path, change: str) -> None:
+    """Change the database of the studies by a statement of SQL."""
+    with contextlib.closing(sqlite3.connect(folder / "old.db")) as connection:
+        connection.execute(change)
+        connection.commit()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("UPDATE alembic_version SET version_num = 'v2.6.0.a'", "RuntimeError: .* upgrade"),
+        ("ALTER TABLE studies RENAME study_name TO name", "OperationalError: no such column"),
+        ("UPDATE trials SET state = 'ODD'", "LookupError: 'ODD'"),
+    ],
+)
+def test_a_storage_that_cannot_be_read_is_one_line(
+    change: str, reason: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damage(folder, change)
+    assert main(["compare", "sqlite:///old.db"]) == 2
+    assert re.fullmatch(f".* cannot be read: {reason}.*\n", capsys.readouterr().err)
+
+
+def test_a_damaged_journal_is_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    optuna.storages.JournalStorage(JournalFileBackend("study.log")).create_new_study(
+        [optuna.study.StudyDirection.MINIMIZE]
+    )
+    whole = (folder / "study.log").read_text()
+    for line, reason in (('{"op_code": "\t"}', "JSONDecodeError"), ('{"op_code": 0}', "KeyError")):
+        (folder / "study.log").write_text(f"{whole}{line}\n{whole}")
+        assert main(["compare", "study.log"]) == 2
+        assert f"'study.log' cannot be read: {reason}" in capsys.readouterr().err
+
+
+def test_passwords_are_not_shown() -> None:
+    for address in ("sqlite:///a@b.db", "postgresql://ann@host/db", "a/b.db", "x://host:5/a"):
+        assert without_password(address) == address
+    found = without_password("postgresql://ann:s:e/c@host:5/db")
+    assert found == "postgresql://ann:***@host:5/db"
 
 
 def test_what_is_there_is_read(folder: Path) -> None:

@@ -340,6 +340,15 @@ def test_the_command_and_the_module_are_the_same(capsys: Printed) -> None:
     assert "compare" in done.stdout and "replay" in done.stdout
 
 
+def test_an_interrupted_command_says_so(capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("automl_plugins.replay.config.replay", interrupt)
+    assert main(["replay", "replay.toml"]) == 130
+    assert capsys.readouterr().err == "automl-plugins replay: interrupted.\n"
+
+
 def test_every_argument_is_described() -> None:
     parsers, described = [_make_parser()], 0
     while parsers:

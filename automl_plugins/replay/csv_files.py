@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import lzma
 import os
 import warnings
+import zlib
 from collections.abc import Sequence
+from gzip import BadGzipFile
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
 
 from automl_plugins.formats import one_line
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# What unpacking a damaged file raises.
+_COMPRESSED = (EOFError, zlib.error, lzma.LZMAError, BadGzipFile, BadZipFile)
 
 
 def read_csv(
@@ -50,7 +57,12 @@ def read_csv(
             f"{path} has rows with more fields than its header: name every column, the first one"
             " too (in R: write.csv, or write.table with col.names=NA)."
         ) from None
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+    except (
+        pd.errors.ParserError,
+        pd.errors.EmptyDataError,
+        UnicodeDecodeError,
+        *_COMPRESSED,
+    ) as error:
         raise ValueError(
             f"{path} is no table of comma-separated values: {one_line(str(error))}."
         ) from None

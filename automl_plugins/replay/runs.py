@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from automl_plugins._arguments import check_choice, check_integer
+from automl_plugins._arguments import check_choice, check_integer, describe
 from automl_plugins._versions import require
 from automl_plugins.frameworks import Method, Problem
 from automl_plugins.records.search import COLUMNS, Search, search_frame
@@ -37,6 +37,8 @@ Key = tuple[str, str, int]  # table, method, seed
 _LOG = logging.getLogger(__name__)
 
 Progress = bool | Literal["lines"] | None
+
+_ENTRY = {"table": str, "method": str, "seed": int, "end": int}  # of a finished run
 
 _PROGRESS_SECONDS = 10.0  # between two lines of progress
 
@@ -350,7 +352,7 @@ class Journal:
         text = self._log.read_text(encoding="utf-8")
         complete = text[: text.rfind("\n") + 1]  # a crash may have cut the last line
         first, *lines = complete.splitlines()
-        stored = json.loads(first)
+        stored = self._line(first, {})
         changed = [
             f"{key} {stored.get(key)!r}, now {settings.get(key)!r}"
             for key in sorted(stored.keys() | settings.keys())
@@ -361,7 +363,7 @@ class Journal:
                 f"{self.path} holds runs with {'; '.join(changed)}: continue with the same"
                 " settings, or choose another file."
             )
-        entries = [json.loads(line) for line in lines]
+        entries = [self._line(line, _ENTRY) for line in lines]
         seen = {(e["table"], e.get("data")) for e in entries}
         if other := sorted(t for t, data in seen if data and self._digests.get(t, data) != data):
             raise ValueError(
@@ -381,6 +383,19 @@ class Journal:
         if complete != text:
             os.truncate(self._log, len(complete.encode()))
         self.done = {(e["table"], e["method"], e["seed"]) for e in entries}
+
+    def _line(self, text: str, kinds: Mapping[str, type]) -> dict[str, Any]:
+        """A line of the journal; ValueError for one that was not written here."""
+        try:
+            line = json.loads(text)
+        except (ValueError, RecursionError):
+            line = None
+        if not isinstance(line, dict) or any(type(line.get(n)) is not k for n, k in kinds.items()):
+            raise ValueError(
+                f"{self._log} is damaged: no replay wrote its line {describe(text)}. Restore a"
+                f" copy of it, or delete it and {self.path.name} to begin anew."
+            )
+        return line
 
     def write(self, key: Key, frame: pd.DataFrame) -> None:
         """Append one run; it counts as done only once it is on the disk.

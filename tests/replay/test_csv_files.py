@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,21 @@ def test_a_comma_at_the_end_of_each_row_is_no_field(path: Path) -> None:
 def test_a_later_row_with_more_fields_is_one_line(path: Path) -> None:
     path.write_text("task,A,B\nt1,1,2\nt2,3,4,9\n")
     with pytest.raises(ValueError, match=r"^.*some.csv is no table .* line 3, saw 4\.$"):
+        read_csv(path)
+
+
+@pytest.mark.parametrize("cut", [slice(-9), slice(40), slice(12)])
+def test_a_damaged_compressed_file_is_one_line(path: Path, cut: slice) -> None:
+    whole = gzip.compress("\n".join(["task,A", *(f"t{i},{i}" for i in range(99))]).encode())
+    path = path.with_name("some.csv.gz")
+    path.write_bytes(whole[cut])
+    with pytest.raises(ValueError, match=r"^.*some.csv.gz is no table of .*\.$"):
+        read_csv(path)
+    path.write_bytes(whole[:40] + bytes(20) + whole[60:])
+    with pytest.raises(ValueError, match=r"^.*some.csv.gz is no table of .*\.$"):
+        read_csv(path)
+    path.write_bytes(b"task,A\nt,1\n")
+    with pytest.raises(ValueError, match="Not a gzipped file"):
         read_csv(path)
 
 

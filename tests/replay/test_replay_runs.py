@@ -281,6 +281,22 @@ def test_finished_runs_that_were_cut_are_noticed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "line",
+    ["{}", "[1]", "x", '{"table": "one", "method": "at_random", "seed": 0, "end": "9"}'],
+)
+@pytest.mark.parametrize("place", [0, 2])
+def test_a_journal_of_something_else_is_told(line: str, place: int, tmp_path: Path) -> None:
+    path, journal = tmp_path / "runs.csv", tmp_path / "runs.csv.journal"
+    run(at_random, TABLES[:2], path=path)
+    lines = journal.read_text().splitlines()
+    journal.write_text("\n".join([*lines[:place], line, *lines[place:], ""]))
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"journal is damaged|runs with budget None, now 10"):
+        run(at_random, TABLES[:2], path=path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
     ("changed", "message"),
     [
         ({"budget": 11}, "budget 10, now 11: continue with the same settings"),

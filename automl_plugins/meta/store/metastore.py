@@ -21,7 +21,7 @@ from automl_plugins._versions import require
 from automl_plugins.meta.alignment import AlignOptions
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.files import StoredSearch, read_searches, write_searches
-from automl_plugins.meta.plain import check_name
+from automl_plugins.meta.plain import check_name, plain_float
 from automl_plugins.meta.tasks import MetaTask
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
@@ -164,7 +164,10 @@ class MetaStore:
                 raise ValueError(f"status must be {allowed}, got {status!r}.") from None
         if time is None:
             measured["time"] = clock.time()
-        columns = {n: np.array([v], dtype=np.float64) for n, v in measured.items()}  # None: NaN
+        columns = {
+            name: np.array([math.nan if value is None else plain_float(value, name=name)])
+            for name, value in measured.items()
+        }
         record = TaskRecord(
             task,
             [configuration],
