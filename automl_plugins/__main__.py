@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -55,19 +56,33 @@ _BEST = 5  # configurations that are shown of a task
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    args = _make_parser().parse_args(arguments)
+    name = "automl-plugins"
     try:
-        code: int | None = args.run(args)
+        try:
+            args = _make_parser().parse_args(arguments)
+            name += f" {args.command}"
+            code: int | None = args.run(args)
+        finally:
+            print(end="", flush=True)
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        sys.stderr.close()
+        _drop_output()
         return 0
     except KeyboardInterrupt:
-        print(f"automl-plugins {args.command}: interrupted.", file=sys.stderr)
+        print(f"{name}: interrupted.", file=sys.stderr)
         return 130  # as shells have it
     except (ValueError, TypeError, OSError, ImportError) as error:
-        print(f"automl-plugins {args.command}: {error}", file=sys.stderr)
+        _drop_output()
+        print(f"{name}: {error}", file=sys.stderr)
         return 2
     return code or 0
+
+
+def _drop_output() -> None:
+    """Forget output that cannot be written, which Python would try once more as it exits."""
+    try:
+        print(end="", flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _make_parser() -> argparse.ArgumentParser:

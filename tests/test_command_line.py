@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -338,6 +340,27 @@ def test_the_command_and_the_module_are_the_same(capsys: Printed) -> None:
     command = [sys.executable, "-m", "automl_plugins", "--help"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "compare" in done.stdout and "replay" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["store tasks store.db", "store --help"])
+def test_a_reader_that_has_seen_enough_is_no_error(
+    capsys: Printed, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """However little there is: closing, as the interpreter does in the end, writes it again."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w") as output:
+        monkeypatch.setattr(sys, "stdout", output)
+        assert main(command.split()) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_a_full_disk_is_one_line(capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open("/dev/full", "w") as output:
+        monkeypatch.setattr(sys, "stdout", output)
+        assert main(["store", "tasks", "store.db"]) == 2
+    assert re.fullmatch(r"automl-plugins store: .*No space left.*\n", capsys.readouterr().err)
 
 
 def test_an_interrupted_command_says_so(capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
