@@ -292,7 +292,10 @@ def test_deleting_has_to_be_confirmed(
         ("compare replay.toml", "no installed framework knows it"),
         ("compare runs.csv --control z", "'z' is not one of the methods: a, b, c"),
         ("compare runs.csv sqlite:///x.db", "cannot be mixed"),
-        ("compare runs.csv wide.csv", "no columns table, method and trial"),
+        (
+            "compare runs.csv wide.csv",
+            "trial and loss, and wide.csv has not",
+        ),
         ("compare empty.csv", "empty.csv is no table of comma-separated values"),
         ("compare binary.csv", "binary.csv is no table of comma-separated values"),
         ("compare header.csv", "header.csv has no rows"),

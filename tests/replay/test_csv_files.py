@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from automl_plugins.replay.csv_files import read_comparison, read_csv
+from automl_plugins.replay.csv_files import read_comparison, read_csv, read_runs
+from automl_plugins.statistics import compare
 
 
 @pytest.fixture
@@ -71,3 +72,59 @@ def test_tasks_are_called_as_they_are_written(path: Path) -> None:
     frame = read_comparison([str(path)])
     assert frame.index.tolist() == names
     assert (frame["A"] == 0.5).all() and frame["B"].isna().all()
+    path.write_text(",A\nNA,1\n01,2\n")  # as R and pandas write row names
+    assert read_comparison([str(path)])["A"].to_dict() == {"NA": 1, "01": 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("task,A,A,B\nt1,1,5,2\n", "some.csv has more than one column A"),
+        ("task,A,,B\nt1,1,5,2\n", "the header has no name for column 3"),
+        ("task,A,B,\nt1,1,5,\n", "the header has no name for column 4"),
+        ("task,A\nt1,x\n", "not numeric: A. .* the columns table, method, seed, trial and loss"),
+        ("set,algo,error\nt1,x,1\n", "numeric: algo. A file of scores has a row for each task"),
+        ("task,A\n", "some.csv has no rows"),
+    ],
+)
+def test_what_are_no_scores_is_told(path: Path, text: str, message: str) -> None:
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_comparison([str(path)])
+
+
+# --- runs -------------------------------------------------------------------------------------
+
+HEADER = "table,method,seed,trial,loss"
+
+
+@pytest.mark.parametrize("gap", ["", "nan", "NaN", "NA"])
+def test_a_loss_that_is_missing_may_be_written_in_any_way(path: Path, gap: str) -> None:
+    path.write_text(f"{HEADER}\nNA,nan,0,1,{gap}\nNA,A,0,1,0.5\n")
+    frame = read_comparison([str(path)])
+    assert frame["loss"].isna().tolist() == [True, False]
+    assert frame["table"].tolist() == ["NA", "NA"] and frame["method"].tolist() == ["nan", "A"]
+    assert compare(frame).ranks.to_dict() == {"A": 1.0, "nan": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (",A,0,2,0.5", "the column table is empty in 1 row."),
+        ("t,,0,2,0.5", "the column method is empty in 1 row."),
+        ("t,A,,2,0.5", "the column seed is empty in 1 row."),
+    ],
+)
+def test_runs_without_a_name_are_refused(path: Path, row: str, message: str) -> None:
+    path.write_text(f"{HEADER}\nt,A,0,1,0.5\n{row}\n")
+    with pytest.raises(ValueError, match=message):
+        read_comparison([str(path)])
+
+
+def test_a_column_of_runs_that_is_missing_is_named(path: Path) -> None:
+    path.write_text("dataset,method,seed,trial,loss\n1,2,0,1,0.5\n")  # numbers, as scores are
+    with pytest.raises(ValueError, match="no column table: a file of runs has the columns table,"):
+        read_comparison([str(path)])
+    path.write_text("table,method,seed,trial,loss,loss\nt,A,0,1,0.5,0.6\n")
+    with pytest.raises(ValueError, match="more than one column loss"):
+        read_runs(path)
