@@ -203,6 +203,19 @@ def test_rows_of_no_group_are_refused(capsys: Printed, folder: Path) -> None:
         ('loss = "score"', 'loss = "error"', "[tables.grid]: The frame has no column 'error'"),
         ('loss = "score"', "", "[tables.grid] needs file and loss"),
         ('file = "grid.csv"', 'file = "none.csv"', "none.csv"),
+        ('file = "grid.csv"', "file = 3", "[tables.grid]: file takes the name of a CSV file"),
+        ('group = "data"', "group = [1]", "group takes the name of a column as text; got <list"),
+        ('loss = "score"', "loss = 3", "loss takes the name of a column as text; got 3"),
+        ("maximize = true", 'maximize = "no"', "maximize must be True or False, got 'no'"),
+        ("maximize = true", "curves = 3", "curves takes names of columns by step; got 3"),
+        ('path = "out/runs.csv"', "path = 3", "path takes the name of a CSV file as text; got 3"),
+        ("seeds = [0, 1]", 'seeds = "01"', "seeds takes a list of integers; got '01'"),
+        ("seeds = [0, 1]", "seeds = [1.5]", "seed must be an integer >= 0, got 1.5"),
+        (
+            "budget = 12",
+            'budget = 12\noverhead = "no"',
+            "overhead must be True or False, got 'no'",
+        ),
     ],
 )
 def test_replay_refuses(capsys: Printed, folder: Path, old: str, new: str, message: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from automl_plugins._arguments import check_kind
 from automl_plugins.addresses import check_exists
 from automl_plugins.formats import format_count
 from automl_plugins.frameworks import Method, load_adapter
@@ -35,6 +36,7 @@ def replay_config(path: Path, *, progress: Progress = None) -> pd.DataFrame:
 
     Raises:
         ValueError: If the file does not exist, or entries are missing, unknown or illegal.
+        TypeError: If entries of the top level or of a method are of another kind.
         OSError: If a file cannot be read.
     """
     if path.is_dir():
@@ -54,8 +56,10 @@ def replay_config(path: Path, *, progress: Progress = None) -> pd.DataFrame:
     if "budget" not in config:
         raise ValueError(f"{path} has no budget.")
     if "path" in config:
+        check_kind("path", config["path"], str, "the name of a CSV file as text")
         config["path"] = path.parent / config["path"]
     seeds = config.pop("seeds", [0])
+    check_kind("seeds", seeds, int | list, "a list of integers")
     return replay(
         {name: _method(name, entry) for name, entry in methods.items()},
         [t for name, entry in tables.items() for t in _tables(name, entry, path.parent)],
@@ -87,9 +91,14 @@ def _tables(name: str, entry: dict[str, Any], folder: Path) -> list[Table]:
     if "none" in entry:  # pandas would read some texts, such as "None", as gaps
         options = {"keep_default_na": False, "na_values": [""]}
     try:
+        check_kind("file", entry["file"], str, "the name of a CSV file as text")
+        for key, column in {"group": group, **entry}.items():
+            if key in ("group", "loss", "seconds"):
+                check_kind(key, column, str | None, "the name of a column as text")
         frame = read_csv(check_exists(str(folder / entry.pop("file"))), names=group, **options)
         for key in ("curves", "curve_seconds"):  # keys in TOML are text
             if key in entry:
+                check_kind(key, entry[key], Mapping, "names of columns by step")
                 entry[key] = {float(step): column for step, column in entry[key].items()}
         if group is None:
             return [Table.from_frame(frame, name=name, **entry)]

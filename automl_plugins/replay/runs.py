@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from automl_plugins._arguments import check_choice, check_integer, describe
+from automl_plugins._arguments import check_choice, check_flag, check_integer, describe
 from automl_plugins._versions import require
 from automl_plugins.frameworks import Method, Problem
 from automl_plugins.records.search import COLUMNS, Search, search_frame
@@ -113,17 +113,19 @@ def replay(
     Raises:
         ValueError: For an illegal budget, names that occur twice, a budget in seconds for a table
             without seconds, or a proposal outside the search space.
-        TypeError: For an optimizer of an unknown kind.
+        TypeError: For an optimizer or another argument of an unknown kind.
     """
     for library in ("pandas", "tqdm"):
         require(library, needed_by="automl_plugins.replay", extra="evidence")
     import pandas as pd
 
     tables = [table] if isinstance(table, Table) else list(table)
-    seeds = [int(seed)] if isinstance(seed, int | np.integer) else [int(s) for s in seed]
+    given = list(seed) if isinstance(seed, Iterable) else [seed]
     methods = _methods(optimizer)
-    _check(tables, seeds, budget, unit, n_workers)
+    _check(tables, given, budget, unit, n_workers)
     check_integer("max_trials", max_trials, 1)
+    check_flag("overhead", overhead)
+    seeds = [int(s) for s in given]
     in_seconds = unit == "seconds"
     n_trials, seconds = (max_trials, float(budget)) if in_seconds else (int(budget), math.inf)
     limit = Budget(n_trials, seconds, n_workers, overhead)
@@ -137,7 +139,7 @@ def replay(
         "budget": seconds if in_seconds else n_trials,
         "unit": unit,
         "n_workers": n_workers,
-        "overhead": overhead,
+        "overhead": bool(overhead),
         "max_trials": max_trials if in_seconds else None,
         "version": 1,
     }

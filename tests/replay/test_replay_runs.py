@@ -182,6 +182,11 @@ def test_illegal_arguments_are_refused(
         run(**arguments, path=tmp_path / "runs.csv")
     with pytest.raises(TypeError, match=r"budget must be a whole number of trials > 0, got '5'"):
         run(at_random, budget="5", path=tmp_path / "runs.csv")
+    for wrong in ([1.5], 1.5, "01", True):
+        with pytest.raises(TypeError, match="seed must be an integer >= 0, got"):
+            run(at_random, seed=wrong, path=tmp_path / "runs.csv")
+    with pytest.raises(TypeError, match="overhead must be True or False, got 'no'"):
+        run(at_random, overhead="no", path=tmp_path / "runs.csv")
     assert not list(tmp_path.iterdir())
 
 
