@@ -20,6 +20,7 @@ import numpy as np
 from automl_plugins import __version__
 from automl_plugins._versions import require
 from automl_plugins.addresses import check_exists, file_of, hint_of_database
+from automl_plugins.formats import one_line
 from automl_plugins.records.trial import Status, count_statuses
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130  # as shells have it
     except (ValueError, TypeError, OSError, ImportError) as error:
         _drop_output()
-        print(f"{name}: {error}", file=sys.stderr)
+        print(f"{name}: {one_line(str(error))}", file=sys.stderr)
         return 2
     return code or 0
 
@@ -288,14 +289,14 @@ def _show(args: argparse.Namespace) -> None:
     with _open_store(args.store) as store:
         task = _find_task(store, args.task)
         records = store.records([args.task])
-    print(f"task           {task.name}")
+    print(f"task           {one_line(task.name)}")
     if task.tags:
-        print(f"tags           {_tags(task.tags)}")
+        print(f"tags           {one_line(_tags(task.tags))}")
     if task.meta_features:
         print(f"meta-features  {len(task.meta_features)}")
     for record in records:
         source = record.framework or "unknown framework"
-        print(f"search         {source}: {count_statuses(record.status)}")
+        print(f"search         {one_line(source)}: {count_statuses(record.status)}")
     for loss, configuration in _best(records):
         print(f"loss {loss:<9.4g} {configuration}")
 
@@ -310,17 +311,21 @@ def _find_task(store: MetaStore, name: str) -> MetaTask:
 
 def _best(records: Sequence[TaskRecord]) -> list[tuple[float, dict[str, Any]]]:
     """The best runs at the full budget, else at the highest one, each configuration once."""
-    found: list[tuple[float, dict[str, Any]]] = []
-    for record in records:
-        whole = np.isnan(record.budget)
-        if not whole.any():
-            whole = record.budget == record.budget.max(initial=-np.inf)
-        rows = np.flatnonzero(whole & (record.status == Status.COMPLETE)).tolist()
-        found += [(float(record.losses[i]), dict(record.configurations[i])) for i in rows]
+    losses, budgets, status = (
+        np.concatenate([np.empty(0), *(getattr(record, name) for record in records)])
+        for name in ("losses", "budget", "status")
+    )
+    configurations = [values for record in records for values in record.configurations]
+    budgets = np.where(np.isnan(budgets), np.inf, budgets)  # in full
+    complete = status == Status.COMPLETE
+    rows = np.flatnonzero(complete & (budgets == budgets[complete].max(initial=-np.inf)))
     distinct: dict[str, tuple[float, dict[str, Any]]] = {}
-    for loss, values in sorted(found, key=lambda item: item[0]):
-        distinct.setdefault(repr(sorted(values.items())), (loss, values))
-    return list(distinct.values())[:_BEST]
+    for row in rows[np.argsort(losses[rows], kind="stable")].tolist():
+        values = dict(configurations[row])
+        distinct.setdefault(repr(sorted(values.items())), (float(losses[row]), values))
+        if len(distinct) == _BEST:
+            break
+    return list(distinct.values())
 
 
 def _export(args: argparse.Namespace) -> None:
@@ -369,7 +374,7 @@ def _tags(tags: Any) -> str:
 
 def _print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print columns of text, numbers aligned to the right."""
-    texts = [list(header), *([str(cell) for cell in row] for row in rows)]
+    texts = [list(header), *([one_line(str(cell)) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     numeric = [all(isinstance(row[i], int) for row in rows) for i in range(len(header))]
     for line in texts:

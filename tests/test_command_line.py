@@ -258,7 +258,30 @@ def test_a_task_is_shown_with_its_best_configurations(capsys: Printed) -> None:
     budget, rows = np.array([1.0, 9.0, 9.0]), [{"x": i} for i in range(3)]
     with MetaStore("budgets.db") as store:  # the highest budget has the results
         store.add(TaskRecord("t", rows, np.arange(3.0), budget=budget), search="s")
-    assert losses_shown(printed(capsys, "store show budgets.db t").splitlines()) == [1.0, 2.0]
+        assert losses_shown(printed(capsys, "store show budgets.db t").splitlines()) == [1.0, 2.0]
+        # Whichever search has it: a loss at another budget is another quantity.
+        store.add(TaskRecord("t", [{"x": 5}], np.array([0.5]), budget=np.array([3.0])), search="u")
+        assert losses_shown(printed(capsys, "store show budgets.db t").splitlines()) == [1.0, 2.0]
+        store.add(TaskRecord("t", [{"x": 6}], np.array([7.0])), search="v")
+        assert losses_shown(printed(capsys, "store show budgets.db t").splitlines()) == [7.0]
+        store.describe("new")
+    assert losses_shown(printed(capsys, "store show budgets.db new").splitlines()) == []
+
+
+def test_a_terminal_does_not_obey_names(capsys: Printed) -> None:
+    name = "a\n\x1b[2J\x9b31m"
+    with MetaStore("names.db") as store:
+        record = TaskRecord(name, [{"x": name}], np.array([1.0]), framework=name, tags={"t": name})
+        store.add(record, search=name)
+    for command in ("store tasks names.db", "store searches names.db"):
+        lines = printed(capsys, command).splitlines()
+        assert len(lines) == 2 and "a \\x1b[2J\\x9b31m" in lines[1]
+    capsys.readouterr()
+    assert main(["store", "show", "names.db", name]) == 0
+    assert main(["store", "show", "names.db", "b"]) == 2
+    found = capsys.readouterr()
+    assert len(found.out.splitlines()) == 4 and len(found.err.splitlines()) == 1
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", found.out + found.err)
 
 
 def test_what_is_exported_can_be_imported(
