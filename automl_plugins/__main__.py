@@ -238,11 +238,11 @@ def _open_store(address: str, *, make: bool = False) -> Iterator[MetaStore]:
     """A store, made only where that is asked for.
 
     Raises:
-        ValueError: If there is no such file, or the store cannot be used.
+        ValueError: If there is no such file or store, or the store cannot be used.
     """
     require("sqlalchemy", needed_by="automl-plugins store", extra="store")
-    from automl_plugins.meta.store import MetaStore, StoreError
-    from automl_plugins.meta.store.connection import parse_url
+    from automl_plugins.meta.store.connection import StoreError, parse_url
+    from automl_plugins.meta.store.metastore import ExistingStore, MetaStore
 
     parse_url(address)
     if not make:
@@ -251,7 +251,7 @@ def _open_store(address: str, *, make: bool = False) -> Iterator[MetaStore]:
         if file is not None and file.is_file() and not file.stat().st_size:
             raise ValueError(f"{address!r} is an empty file, not a store.")
     try:
-        with MetaStore(address) as store:
+        with (MetaStore if make else ExistingStore)(address) as store:
             yield store
     except StoreError as error:
         raise ValueError(str(error)) from error

@@ -81,12 +81,14 @@ class MetaStore:
             print(store.tasks())
     """
 
+    _make = True  # what is not there yet
+
     def __init__(self, url: str | os.PathLike[str], *, timeout: float = 60.0) -> None:
         if not 0 < timeout < math.inf:
             raise ValueError(f"timeout must be a positive number of seconds, got {timeout}.")
         self._database = Database(parse_url(url), timeout=timeout)
         try:
-            open_store(self._database)
+            open_store(self._database, make=self._make)
         except BaseException:
             self._database.close()
             raise
@@ -424,3 +426,15 @@ class MetaStore:
             )
 
         return keep
+
+
+class ExistingStore(MetaStore):
+    """A store that is there, for commands: a database without one is refused and left as it is.
+
+    An SQLite file must exist. Messages call the store by its address.
+    """
+
+    _make = False
+
+    def __repr__(self) -> str:
+        return self.url
