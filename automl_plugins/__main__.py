@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ import numpy as np
 from automl_plugins import __version__
 from automl_plugins._versions import require
 from automl_plugins.addresses import check_exists, file_of, hint_of_database
+from automl_plugins.formats import one_line
 from automl_plugins.records.trial import Status, count_statuses
 
 if TYPE_CHECKING:
@@ -55,16 +57,33 @@ _BEST = 5  # configurations that are shown of a task
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    args = _make_parser().parse_args(arguments)
+    name = "automl-plugins"
     try:
-        code: int | None = args.run(args)
+        try:
+            args = _make_parser().parse_args(arguments)
+            name += f" {args.command}"
+            code: int | None = args.run(args)
+        finally:
+            print(end="", flush=True)
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        sys.stderr.close()
+        _drop_output()
         return 0
+    except KeyboardInterrupt:
+        print(f"{name}: interrupted.", file=sys.stderr)
+        return 130  # as shells have it
     except (ValueError, TypeError, OSError, ImportError) as error:
-        print(f"automl-plugins {args.command}: {error}", file=sys.stderr)
+        _drop_output()
+        print(f"{name}: {one_line(str(error))}", file=sys.stderr)
         return 2
     return code or 0
+
+
+def _drop_output() -> None:
+    """Forget output that cannot be written, which Python would try once more as it exits."""
+    try:
+        print(end="", flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _make_parser() -> argparse.ArgumentParser:
@@ -182,10 +201,11 @@ def _compare(args: argparse.Namespace) -> None:
 def _read_sources(sources: Sequence[str]) -> pd.DataFrame | list[object]:
     """One frame, or the searches of all sources."""
     from .frameworks import owner_of
+    from .replay.csv_files import read_comparison
 
     files = [source for source in sources if source.endswith((".csv", ".csv.gz"))]
     if len(files) == len(sources):
-        return _read_frame([check_exists(file) for file in files])
+        return read_comparison([check_exists(file) for file in files])
     if files:
         raise ValueError("Files and storages cannot be mixed: compare one kind at a time.")
     searches: list[object] = []
@@ -198,39 +218,6 @@ def _read_sources(sources: Sequence[str]) -> pd.DataFrame | list[object]:
             )
         searches += owner.curves(source)
     return searches
-
-
-def _read_frame(files: Sequence[str]) -> pd.DataFrame:
-    import pandas as pd
-
-    from .replay.runs import read_csv, read_runs
-
-    frames = []
-    for file in files:
-        try:
-            first, *others = read_csv(file, nrows=0).columns
-            if {"table", "method", "trial"} <= {first, *others}:
-                frames.append(read_runs(file))
-            elif not others:
-                raise ValueError(
-                    f"{file} is no table of comma-separated values: its one column is {first!r}."
-                )
-            else:  # a task may be called 01, or NA
-                frames.append(read_csv(file, converters={first: str}))
-        except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-            raise ValueError(f"{file} is no table of comma-separated values: {error}.") from None
-        if frames[-1].empty:
-            raise ValueError(f"{file} has no rows.")
-    tidy = [{"table", "method", "trial"} <= set(frame.columns) for frame in frames]
-    if all(tidy):
-        runs = pd.concat(frames, ignore_index=True)
-        return runs.astype({"table": str, "method": str})
-    if len(frames) > 1:
-        raise ValueError(
-            "Only files of runs can be compared together, and"
-            f" {files[tidy.index(False)]} has no columns table, method and trial."
-        )
-    return frames[0].set_index(frames[0].columns[0])
 
 
 def _replay(args: argparse.Namespace) -> None:
@@ -251,11 +238,11 @@ def _open_store(address: str, *, make: bool = False) -> Iterator[MetaStore]:
     """A store, made only where that is asked for.
 
     Raises:
-        ValueError: If there is no such file, or the store cannot be used.
+        ValueError: If there is no such file or store, or the store cannot be used.
     """
     require("sqlalchemy", needed_by="automl-plugins store", extra="store")
-    from automl_plugins.meta.store import MetaStore, StoreError
-    from automl_plugins.meta.store.connection import parse_url
+    from automl_plugins.meta.store.connection import StoreError, parse_url
+    from automl_plugins.meta.store.metastore import ExistingStore, MetaStore
 
     parse_url(address)
     if not make:
@@ -264,7 +251,7 @@ def _open_store(address: str, *, make: bool = False) -> Iterator[MetaStore]:
         if file is not None and file.is_file() and not file.stat().st_size:
             raise ValueError(f"{address!r} is an empty file, not a store.")
     try:
-        with MetaStore(address) as store:
+        with (MetaStore if make else ExistingStore)(address) as store:
             yield store
     except StoreError as error:
         raise ValueError(str(error)) from error
@@ -302,14 +289,14 @@ def _show(args: argparse.Namespace) -> None:
     with _open_store(args.store) as store:
         task = _find_task(store, args.task)
         records = store.records([args.task])
-    print(f"task           {task.name}")
+    print(f"task           {one_line(task.name)}")
     if task.tags:
-        print(f"tags           {_tags(task.tags)}")
+        print(f"tags           {one_line(_tags(task.tags))}")
     if task.meta_features:
         print(f"meta-features  {len(task.meta_features)}")
     for record in records:
         source = record.framework or "unknown framework"
-        print(f"search         {source}: {count_statuses(record.status)}")
+        print(f"search         {one_line(source)}: {count_statuses(record.status)}")
     for loss, configuration in _best(records):
         print(f"loss {loss:<9.4g} {configuration}")
 
@@ -324,17 +311,21 @@ def _find_task(store: MetaStore, name: str) -> MetaTask:
 
 def _best(records: Sequence[TaskRecord]) -> list[tuple[float, dict[str, Any]]]:
     """The best runs at the full budget, else at the highest one, each configuration once."""
-    found: list[tuple[float, dict[str, Any]]] = []
-    for record in records:
-        whole = np.isnan(record.budget)
-        if not whole.any():
-            whole = record.budget == record.budget.max(initial=-np.inf)
-        rows = np.flatnonzero(whole & (record.status == Status.COMPLETE)).tolist()
-        found += [(float(record.losses[i]), dict(record.configurations[i])) for i in rows]
+    losses, budgets, status = (
+        np.concatenate([np.empty(0), *(getattr(record, name) for record in records)])
+        for name in ("losses", "budget", "status")
+    )
+    configurations = [values for record in records for values in record.configurations]
+    budgets = np.where(np.isnan(budgets), np.inf, budgets)  # in full
+    complete = status == Status.COMPLETE
+    rows = np.flatnonzero(complete & (budgets == budgets[complete].max(initial=-np.inf)))
     distinct: dict[str, tuple[float, dict[str, Any]]] = {}
-    for loss, values in sorted(found, key=lambda item: item[0]):
-        distinct.setdefault(repr(sorted(values.items())), (loss, values))
-    return list(distinct.values())[:_BEST]
+    for row in rows[np.argsort(losses[rows], kind="stable")].tolist():
+        values = dict(configurations[row])
+        distinct.setdefault(repr(sorted(values.items())), (float(losses[row]), values))
+        if len(distinct) == _BEST:
+            break
+    return list(distinct.values())
 
 
 def _export(args: argparse.Namespace) -> None:
@@ -383,7 +374,7 @@ def _tags(tags: Any) -> str:
 
 def _print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print columns of text, numbers aligned to the right."""
-    texts = [list(header), *([str(cell) for cell in row] for row in rows)]
+    texts = [list(header), *([one_line(str(cell)) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     numeric = [all(isinstance(row[i], int) for row in rows) for i in range(len(header))]
     for line in texts:

@@ -13,6 +13,7 @@ from typing import IO
 from urllib.parse import quote
 
 _SQLITE = re.compile(r"sqlite(\+\w+)?://(?P<file>/.*)?$")
+_PASSWORD = re.compile(r"(?P<user>://[^:/@]*):.*@")
 _HEADER = b"SQLite format 3\0"
 
 
@@ -78,6 +79,11 @@ def is_sqlite(path: Path) -> bool:
     """Whether a file is an SQLite database."""
     with path.open("rb") as file:
         return file.read(len(_HEADER)) == _HEADER
+
+
+def without_password(address: str) -> str:
+    """The address of a database as a message may show it."""
+    return _PASSWORD.sub(r"\g<user>:***@", address)
 
 
 def as_database(path: str | Path) -> str:

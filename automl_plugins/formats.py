@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from automl_plugins._versions import require
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -64,8 +65,8 @@ class Format:
 
 
 def one_line(text: str) -> str:
-    """The text without line breaks and double spaces."""
-    return " ".join(text.split())
+    """The text without line breaks and double spaces; what a terminal would obey is escaped."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", " ".join(text.split()))
 
 
 def join_names(names: Iterable[Hashable]) -> str:

@@ -26,7 +26,7 @@ from automl_plugins.adapters.optuna._sources import read_sources
 from optuna.storages.journal import JournalFileBackend
 
 from automl_plugins.__main__ import main
-from automl_plugins.addresses import as_database, check_exists, file_of
+from automl_plugins.addresses import as_database, check_exists, file_of, without_password
 from automl_plugins.meta import MetaStore, convert
 from automl_plugins.meta.memories import TaskMemory, read_memory
 
@@ -197,6 +197,47 @@ def test_the_password_of_a_database_is_not_shown() -> None:
         ValueError, match=r"'postgresql\+psycopg://me:\*\*\*@[^ ]*' cannot be read"
     ):
         curves("postgresql+psycopg://me:secret@127.0.0.1:1/studies?connect_timeout=1")
+
+
+def damage(folder: Path, change: str) -> None:
+    """Change the database of the studies by a statement of SQL."""
+    with contextlib.closing(sqlite3.connect(folder / "old.db")) as connection:
+        connection.execute(change)
+        connection.commit()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("UPDATE alembic_version SET version_num = 'v2.6.0.a'", "RuntimeError: .* upgrade"),
+        ("ALTER TABLE studies RENAME study_name TO name", "OperationalError: no such column"),
+        ("UPDATE trials SET state = 'ODD'", "LookupError: 'ODD'"),
+    ],
+)
+def test_a_storage_that_cannot_be_read_is_one_line(
+    change: str, reason: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damage(folder, change)
+    assert main(["compare", "sqlite:///old.db"]) == 2
+    assert re.fullmatch(f".* cannot be read: {reason}.*\n", capsys.readouterr().err)
+
+
+def test_a_damaged_journal_is_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    optuna.storages.JournalStorage(JournalFileBackend("study.log")).create_new_study(
+        [optuna.study.StudyDirection.MINIMIZE]
+    )
+    whole = (folder / "study.log").read_text()
+    for line, reason in (('{"op_code": "\t"}', "JSONDecodeError"), ('{"op_code": 0}', "KeyError")):
+        (folder / "study.log").write_text(f"{whole}{line}\n{whole}")
+        assert main(["compare", "study.log"]) == 2
+        assert f"'study.log' cannot be read: {reason}" in capsys.readouterr().err
+
+
+def test_passwords_are_not_shown() -> None:
+    for address in ("sqlite:///a@b.db", "postgresql://ann@host/db", "a/b.db", "x://host:5/a"):
+        assert without_password(address) == address
+    found = without_password("postgresql://ann:s:e/c@host:5/db")
+    assert found == "postgresql://ann:***@host:5/db"
 
 
 def test_what_is_there_is_read(folder: Path) -> None:

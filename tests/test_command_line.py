@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -175,6 +177,20 @@ def test_a_config_is_replayed(capsys: Printed, folder: Path) -> None:
     assert len(runs) == 2 * 2 * 2 * 12 and (runs["distance"] == 0).all()
 
 
+def test_a_group_is_called_as_it_is_written(folder: Path) -> None:
+    names = ["NA", "None", "null", "nan", "01", "1", "1.0"]
+    rows = [f"{name},{c},{c - 1}" for name in names for c in range(3)]
+    (folder / "grid.csv").write_text("\n".join(["data,C,score", *rows]))
+    runs = replay_config(folder / "replay.toml")
+    assert set(runs["table"]) == {f"grid/{name}" for name in names}
+
+
+def test_rows_of_no_group_are_refused(capsys: Printed, folder: Path) -> None:
+    (folder / "grid.csv").write_text("data,C,score\nx,1,2\n,2,3\n,3,4\n")
+    assert main(["replay", "replay.toml"]) == 2
+    assert "[tables.grid]: the column 'data' is empty in 2 rows" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -187,6 +203,19 @@ def test_a_config_is_replayed(capsys: Printed, folder: Path) -> None:
         ('loss = "score"', 'loss = "error"', "[tables.grid]: The frame has no column 'error'"),
         ('loss = "score"', "", "[tables.grid] needs file and loss"),
         ('file = "grid.csv"', 'file = "none.csv"', "none.csv"),
+        ('file = "grid.csv"', "file = 3", "[tables.grid]: file takes the name of a CSV file"),
+        ('group = "data"', "group = [1]", "group takes the name of a column as text; got <list"),
+        ('loss = "score"', "loss = 3", "loss takes the name of a column as text; got 3"),
+        ("maximize = true", 'maximize = "no"', "maximize must be True or False, got 'no'"),
+        ("maximize = true", "curves = 3", "curves takes names of columns by step; got 3"),
+        ('path = "out/runs.csv"', "path = 3", "path takes the name of a CSV file as text; got 3"),
+        ("seeds = [0, 1]", 'seeds = "01"', "seeds takes a list of integers; got '01'"),
+        ("seeds = [0, 1]", "seeds = [1.5]", "seed must be an integer >= 0, got 1.5"),
+        (
+            "budget = 12",
+            'budget = 12\noverhead = "no"',
+            "overhead must be True or False, got 'no'",
+        ),
     ],
 )
 def test_replay_refuses(capsys: Printed, folder: Path, old: str, new: str, message: str) -> None:
@@ -229,7 +258,30 @@ def test_a_task_is_shown_with_its_best_configurations(capsys: Printed) -> None:
     budget, rows = np.array([1.0, 9.0, 9.0]), [{"x": i} for i in range(3)]
     with MetaStore("budgets.db") as store:  # the highest budget has the results
         store.add(TaskRecord("t", rows, np.arange(3.0), budget=budget), search="s")
-    assert losses_shown(printed(capsys, "store show budgets.db t").splitlines()) == [1.0, 2.0]
+        assert losses_shown(printed(capsys, "store show budgets.db t").splitlines()) == [1.0, 2.0]
+        # Whichever search has it: a loss at another budget is another quantity.
+        store.add(TaskRecord("t", [{"x": 5}], np.array([0.5]), budget=np.array([3.0])), search="u")
+        assert losses_shown(printed(capsys, "store show budgets.db t").splitlines()) == [1.0, 2.0]
+        store.add(TaskRecord("t", [{"x": 6}], np.array([7.0])), search="v")
+        assert losses_shown(printed(capsys, "store show budgets.db t").splitlines()) == [7.0]
+        store.describe("new")
+    assert losses_shown(printed(capsys, "store show budgets.db new").splitlines()) == []
+
+
+def test_a_terminal_does_not_obey_names(capsys: Printed) -> None:
+    name = "a\n\x1b[2J\x9b31m"
+    with MetaStore("names.db") as store:
+        record = TaskRecord(name, [{"x": name}], np.array([1.0]), framework=name, tags={"t": name})
+        store.add(record, search=name)
+    for command in ("store tasks names.db", "store searches names.db"):
+        lines = printed(capsys, command).splitlines()
+        assert len(lines) == 2 and "a \\x1b[2J\\x9b31m" in lines[1]
+    capsys.readouterr()
+    assert main(["store", "show", "names.db", name]) == 0
+    assert main(["store", "show", "names.db", "b"]) == 2
+    found = capsys.readouterr()
+    assert len(found.out.splitlines()) == 4 and len(found.err.splitlines()) == 1
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", found.out + found.err)
 
 
 def test_what_is_exported_can_be_imported(
@@ -276,7 +328,10 @@ def test_deleting_has_to_be_confirmed(
         ("compare replay.toml", "no installed framework knows it"),
         ("compare runs.csv --control z", "'z' is not one of the methods: a, b, c"),
         ("compare runs.csv sqlite:///x.db", "cannot be mixed"),
-        ("compare runs.csv wide.csv", "no columns table, method and trial"),
+        (
+            "compare runs.csv wide.csv",
+            "trial and loss, and wide.csv has not",
+        ),
         ("compare empty.csv", "empty.csv is no table of comma-separated values"),
         ("compare binary.csv", "binary.csv is no table of comma-separated values"),
         ("compare header.csv", "header.csv has no rows"),
@@ -324,6 +379,36 @@ def test_the_command_and_the_module_are_the_same(capsys: Printed) -> None:
     command = [sys.executable, "-m", "automl_plugins", "--help"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "compare" in done.stdout and "replay" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["store tasks store.db", "store --help"])
+def test_a_reader_that_has_seen_enough_is_no_error(
+    capsys: Printed, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """However little there is: closing, as the interpreter does in the end, writes it again."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w") as output:
+        monkeypatch.setattr(sys, "stdout", output)
+        assert main(command.split()) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_a_full_disk_is_one_line(capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open("/dev/full", "w") as output:
+        monkeypatch.setattr(sys, "stdout", output)
+        assert main(["store", "tasks", "store.db"]) == 2
+    assert re.fullmatch(r"automl-plugins store: .*No space left.*\n", capsys.readouterr().err)
+
+
+def test_an_interrupted_command_says_so(capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("automl_plugins.replay.config.replay", interrupt)
+    assert main(["replay", "replay.toml"]) == 130
+    assert capsys.readouterr().err == "automl-plugins replay: interrupted.\n"
 
 
 def test_every_argument_is_described() -> None:

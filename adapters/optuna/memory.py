@@ -39,6 +39,7 @@ from .trials import (
     is_maximized,
     quiet,
     read_trial,
+    reading,
     studies_in,
 )
 
@@ -77,12 +78,15 @@ def curves(
         Running and waiting trials are left out, and counted in ``left_out``.
 
     Raises:
-        ValueError: For a study of several objectives, or one without a table or method.
+        ValueError: For a study of several objectives, one without a table or method, or a storage
+            that cannot be read.
     """
     searches = []
     for study in studies_in(source):
-        done = finished_trials(study)
-        states = Counter(trial.state.name.lower() for trial in study.get_trials(deepcopy=False))
+        with reading(f"Study {study.study_name!r}"):
+            done = finished_trials(study)
+            everything = study.get_trials(deepcopy=False)
+        states = Counter(trial.state.name.lower() for trial in everything)
         trials = _read_all(study, done)
         search = Search.of(
             *_labels(study, table, method, seed),

@@ -15,13 +15,14 @@ from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution
+from optuna.exceptions import StorageInternalError
 from optuna.storages import BaseStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins._arguments import check_kind, describe
-from automl_plugins.addresses import check_exists, hint_of_database
+from automl_plugins.addresses import check_exists, hint_of_database, without_password
 from automl_plugins.arrays import FloatArray
 from automl_plugins.formats import one_line
 from automl_plugins.records.trial import (
@@ -254,13 +255,16 @@ def studies_in(source: StudySource | Iterable[StudySource]) -> list[Study]:
 
     Raises:
         TypeError: For anything else.
+        ValueError: For a storage that does not exist or cannot be read.
     """
     if isinstance(source, Study):
         return [source]
     if isinstance(source, BaseStorage | str):
-        storage = open_storage(source) if isinstance(source, str) else source
-        names = sorted(optuna.get_all_study_names(storage))
-        return [optuna.load_study(study_name=name, storage=storage) for name in names]
+        what = repr(without_password(source)) if isinstance(source, str) else "The storage"
+        with reading(what):
+            storage = open_storage(source) if isinstance(source, str) else source
+            names = sorted(optuna.get_all_study_names(storage))
+            return [optuna.load_study(study_name=name, storage=storage) for name in names]
     each = list(source) if isinstance(source, Iterable) else [source]
     for item in each:
         if not isinstance(item, StudySource):
@@ -269,6 +273,24 @@ def studies_in(source: StudySource | Iterable[StudySource]) -> list[Study]:
                 f" of them, got {describe(item)}."
             )
     return [study for item in each for study in studies_in(item)]
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Raise ValueError if the block cannot read a storage: damaged, outdated, out of reach."""
+    try:
+        yield
+    except (ImportError, OSError):
+        raise
+    except Exception as error:  # of Optuna, SQLAlchemy, a driver, or a journal of anything
+        if isinstance(error, ValueError) and not isinstance(error, json.JSONDecodeError):
+            raise
+        # Optuna tells of a commit, and SQLAlchemy of its statement, not of what is wrong.
+        cause = error.__cause__ if isinstance(error, StorageInternalError) else error
+        cause = getattr(cause, "orig", None) or cause
+        raise ValueError(
+            f"{what} cannot be read: {type(cause).__name__}: {one_line(str(cause))}"
+        ) from error
 
 
 def owns(source: str) -> bool:
@@ -283,7 +305,8 @@ def open_storage(source: str) -> BaseStorage | str:
     one without any table is a storage without studies.
 
     Raises:
-        ValueError: If it does not exist, cannot be read, or is a database of something else.
+        ValueError: If it does not exist, or is a database of something else.
+        sqlalchemy.exc.DatabaseError: If it cannot be read.
     """
     check_exists(source)
     if "://" in source:
@@ -299,34 +322,20 @@ def open_storage(source: str) -> BaseStorage | str:
 
 
 def _open_database(address: str) -> BaseStorage | str:
-    import sqlalchemy as sa  # few sources are databases
-
-    try:
-        tables = sorted(tables_of(address))
-    except sa.exc.DBAPIError as error:
-        raise ValueError(
-            f"{_shown(address)} cannot be read: {one_line(str(error.orig))}."
-        ) from error
+    tables, shown = sorted(tables_of(address)), repr(without_password(address))
     if not tables:
         return optuna.storages.InMemoryStorage()
     if STUDIES.issubset(tables):
         return address
     if STORE in tables:
         raise ValueError(
-            f"{_shown(address)} is a store of runs (MetaStore), and holds no studies of Optuna:"
+            f"{shown} is a store of runs (MetaStore), and holds no studies of Optuna:"
             " samplers take it as their memory, and `automl-plugins store` shows what is in it."
         )
     raise ValueError(
-        f"{_shown(address)} holds no studies of Optuna, but the tables {', '.join(tables[:5])}"
+        f"{shown} holds no studies of Optuna, but the tables {', '.join(tables[:5])}"
         f"{', ...' if len(tables) > 5 else ''}: name the database with the studies."
     )
-
-
-def _shown(address: str) -> str:
-    """The address without its password, in quotes."""
-    from sqlalchemy import make_url
-
-    return repr(str(make_url(address)))
 
 
 def tables_of(address: str) -> set[str]:

@@ -65,6 +65,14 @@ def plain_configurations(record: TaskRecord) -> list[dict[str, Any]]:
     ]
 
 
+def plain_float(value: Any, *, name: str) -> float:
+    """A number as a float; ValueError for a whole number that is too large for one."""
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{name} is a whole number too large for a float.") from None
+
+
 def plain_column(values: FloatArray, *, name: str, task: str) -> list[float | None]:
     """A column (n,) of floats with None for NaN; ValueError for an infinite entry."""
     if np.isinf(values).any():
@@ -80,7 +88,8 @@ def plain_meta_features(meta_features: Mapping[str, Any], *, task: str) -> dict[
 
     Raises:
         TypeError: For one that is not a number.
-        ValueError: For an infinite one, or a name that is not a valid text.
+        ValueError: For an infinite one, one too large for a float, or a name that is no text of
+            a database.
     """
     plain: dict[str, float | None] = {}
     for name, value in meta_features.items():
@@ -90,7 +99,7 @@ def plain_meta_features(meta_features: Mapping[str, Any], *, task: str) -> dict[
                 f"Task {task!r}: the meta-feature {name!r} must be a number, {value!r}."
             )
         check_text(name, f"Task {task!r}: the name of a meta-feature")
-        value = float(value)
+        value = plain_float(value, name=f"Task {task!r}: the meta-feature {name}")
         if math.isinf(value):
             raise ValueError(
                 f"Task {task!r}: the meta-feature {name} must be finite or NaN, not {value}."

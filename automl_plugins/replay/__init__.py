@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     )
     from automl_plugins.records.search import RecordedTrial, Search, search_frame
 
+    from .csv_files import read_runs
     from .lookup import Answer
-    from .runs import read_runs, replay
+    from .runs import replay
     from .simulation import Record, proposing, regret
     from .table import Table
 
@@ -33,7 +34,8 @@ import_when_used(
             "Prunes",
             "TrialStatus",
         ],
-        "runs": ["read_runs", "replay"],
+        "csv_files": ["read_runs"],
+        "runs": ["replay"],
         "automl_plugins.records.search": ["RecordedTrial", "Search", "search_frame"],
         "simulation": ["Record", "proposing", "regret"],
         "lookup": ["Answer"],

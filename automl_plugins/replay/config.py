@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from automl_plugins._arguments import check_kind
 from automl_plugins.addresses import check_exists
+from automl_plugins.formats import format_count
 from automl_plugins.frameworks import Method, load_adapter
 
-from .runs import Progress, read_csv, replay
+from .csv_files import read_csv
+from .runs import Progress, replay
 from .table import Table
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ def replay_config(path: Path, *, progress: Progress = None) -> pd.DataFrame:
 
     Raises:
         ValueError: If the file does not exist, or entries are missing, unknown or illegal.
+        TypeError: If entries of the top level or of a method are of another kind.
         OSError: If a file cannot be read.
     """
     if path.is_dir():
@@ -52,8 +56,10 @@ def replay_config(path: Path, *, progress: Progress = None) -> pd.DataFrame:
     if "budget" not in config:
         raise ValueError(f"{path} has no budget.")
     if "path" in config:
+        check_kind("path", config["path"], str, "the name of a CSV file as text")
         config["path"] = path.parent / config["path"]
     seeds = config.pop("seeds", [0])
+    check_kind("seeds", seeds, int | list, "a list of integers")
     return replay(
         {name: _method(name, entry) for name, entry in methods.items()},
         [t for name, entry in tables.items() for t in _tables(name, entry, path.parent)],
@@ -80,22 +86,29 @@ def _method(name: str, entry: dict[str, Any]) -> Method:
 def _tables(name: str, entry: dict[str, Any], folder: Path) -> list[Table]:
     if "file" not in entry or "loss" not in entry:
         raise ValueError(f"[tables.{name}] needs file and loss.")
-    gaps: dict[str, Any] = {}
-    if "none" in entry:  # pandas would read some texts, such as "None", as gaps
-        gaps = {"keep_default_na": False, "na_values": [""]}
-    try:
-        frame = read_csv(check_exists(str(folder / entry.pop("file"))), **gaps)
-    except ValueError as error:
-        raise ValueError(f"[tables.{name}]: {error}") from error
     group = entry.pop("group", None)
-    for key in ("curves", "curve_seconds"):  # keys in TOML are text
-        if key in entry:
-            entry[key] = {float(step): column for step, column in entry[key].items()}
+    options: dict[str, Any] = {}
+    if "none" in entry:  # pandas would read some texts, such as "None", as gaps
+        options = {"keep_default_na": False, "na_values": [""]}
     try:
+        check_kind("file", entry["file"], str, "the name of a CSV file as text")
+        for key, column in {"group": group, **entry}.items():
+            if key in ("group", "loss", "seconds"):
+                check_kind(key, column, str | None, "the name of a column as text")
+        frame = read_csv(check_exists(str(folder / entry.pop("file"))), names=group, **options)
+        for key in ("curves", "curve_seconds"):  # keys in TOML are text
+            if key in entry:
+                check_kind(key, entry[key], Mapping, "names of columns by step")
+                entry[key] = {float(step): column for step, column in entry[key].items()}
         if group is None:
             return [Table.from_frame(frame, name=name, **entry)]
         if group not in frame.columns:
             raise ValueError(f"group names the column {group!r}, which the file does not have.")
+        if n := (frame[group] == "").sum():
+            raise ValueError(
+                f"the column {group!r} is empty in {format_count(n, 'row')}, which then belong to"
+                " no table: name their table, or remove them."
+            )
         return [
             Table.from_frame(rows.drop(columns=group), name=f"{name}/{value}", **entry)
             for value, rows in frame.groupby(group)

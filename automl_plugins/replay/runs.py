@@ -13,19 +13,19 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from automl_plugins._arguments import check_choice, check_integer
+from automl_plugins._arguments import check_choice, check_flag, check_integer, describe
 from automl_plugins._versions import require
 from automl_plugins.frameworks import Method, Problem
 from automl_plugins.records.search import COLUMNS, Search, search_frame
 from automl_plugins.records.trial import Trial
 
+from .csv_files import read_runs
 from .simulation import Budget, Evaluation, Simulation, as_method, regret
 from .table import Table
 
@@ -37,6 +37,8 @@ Key = tuple[str, str, int]  # table, method, seed
 _LOG = logging.getLogger(__name__)
 
 Progress = bool | Literal["lines"] | None
+
+_ENTRY = {"table": str, "method": str, "seed": int, "end": int}  # of a finished run
 
 _PROGRESS_SECONDS = 10.0  # between two lines of progress
 
@@ -111,17 +113,19 @@ def replay(
     Raises:
         ValueError: For an illegal budget, names that occur twice, a budget in seconds for a table
             without seconds, or a proposal outside the search space.
-        TypeError: For an optimizer of an unknown kind.
+        TypeError: For an optimizer or another argument of an unknown kind.
     """
     for library in ("pandas", "tqdm"):
         require(library, needed_by="automl_plugins.replay", extra="evidence")
     import pandas as pd
 
     tables = [table] if isinstance(table, Table) else list(table)
-    seeds = [int(seed)] if isinstance(seed, int | np.integer) else [int(s) for s in seed]
+    given = list(seed) if isinstance(seed, Iterable) else [seed]
     methods = _methods(optimizer)
-    _check(tables, seeds, budget, unit, n_workers)
+    _check(tables, given, budget, unit, n_workers)
     check_integer("max_trials", max_trials, 1)
+    check_flag("overhead", overhead)
+    seeds = [int(s) for s in given]
     in_seconds = unit == "seconds"
     n_trials, seconds = (max_trials, float(budget)) if in_seconds else (int(budget), math.inf)
     limit = Budget(n_trials, seconds, n_workers, overhead)
@@ -135,7 +139,7 @@ def replay(
         "budget": seconds if in_seconds else n_trials,
         "unit": unit,
         "n_workers": n_workers,
-        "overhead": overhead,
+        "overhead": bool(overhead),
         "max_trials": max_trials if in_seconds else None,
         "version": 1,
     }
@@ -350,7 +354,7 @@ class Journal:
         text = self._log.read_text(encoding="utf-8")
         complete = text[: text.rfind("\n") + 1]  # a crash may have cut the last line
         first, *lines = complete.splitlines()
-        stored = json.loads(first)
+        stored = self._line(first, {})
         changed = [
             f"{key} {stored.get(key)!r}, now {settings.get(key)!r}"
             for key in sorted(stored.keys() | settings.keys())
@@ -361,7 +365,7 @@ class Journal:
                 f"{self.path} holds runs with {'; '.join(changed)}: continue with the same"
                 " settings, or choose another file."
             )
-        entries = [json.loads(line) for line in lines]
+        entries = [self._line(line, _ENTRY) for line in lines]
         seen = {(e["table"], e.get("data")) for e in entries}
         if other := sorted(t for t, data in seen if data and self._digests.get(t, data) != data):
             raise ValueError(
@@ -381,6 +385,19 @@ class Journal:
         if complete != text:
             os.truncate(self._log, len(complete.encode()))
         self.done = {(e["table"], e["method"], e["seed"]) for e in entries}
+
+    def _line(self, text: str, kinds: Mapping[str, type]) -> dict[str, Any]:
+        """A line of the journal; ValueError for one that was not written here."""
+        try:
+            line = json.loads(text)
+        except (ValueError, RecursionError):
+            line = None
+        if not isinstance(line, dict) or any(type(line.get(n)) is not k for n, k in kinds.items()):
+            raise ValueError(
+                f"{self._log} is damaged: no replay wrote its line {describe(text)}. Restore a"
+                f" copy of it, or delete it and {self.path.name} to begin anew."
+            )
+        return line
 
     def write(self, key: Key, frame: pd.DataFrame) -> None:
         """Append one run; it counts as done only once it is on the disk.
@@ -409,29 +426,3 @@ class Journal:
             file.write(line + "\n")
             file.flush()
             os.fsync(file.fileno())
-
-
-def read_csv(path: str | os.PathLike[str], **options: Any) -> pd.DataFrame:
-    """``pandas.read_csv`` with numbers exact to the last bit, after lines that begin with "#".
-
-    A "#" elsewhere is part of a text: "TPE #2".
-    """
-    import pandas as pd
-
-    with open(path, "rb") as file:  # a compressed one does not begin with "#"
-        options["skiprows"] = sum(1 for _ in takewhile(lambda line: line.startswith(b"#"), file))
-
-    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # exact by default since then
-        options["float_precision"] = "round_trip"
-    frame: pd.DataFrame = pd.read_csv(path, **options)
-    return frame
-
-
-def read_runs(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Read a file of runs as the data frame that was written, exact to the last bit."""
-    return read_csv(
-        path,
-        dtype={"table": str, "method": str, "status": str},
-        keep_default_na=False,
-        na_values={c: [""] for c in ("seconds", "loss", "best", "regret", "step", "overhead")},
-    )

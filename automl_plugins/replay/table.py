@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
+from automl_plugins._arguments import check_flag
 from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.frameworks import searches_of
 from automl_plugins.records.task_record import as_floats, float_column, parameter_columns
@@ -122,13 +123,15 @@ class Table:
 
         Raises:
             ValueError: For unknown columns, or any error of ``Table``.
+            TypeError: If ``maximize`` is no bool.
         """
         if repeats not in (None, "mean"):
             raise ValueError(f"repeats must be None or 'mean', got {repeats!r}.")
+        check_flag("maximize", maximize)
         curves, curve_seconds = curves or {}, curve_seconds or {}
         if curve_seconds and set(curve_seconds) != set(curves):
             raise ValueError("curve_seconds must name the same steps as curves.")
-        measured = [loss, *([seconds] if seconds else [])]
+        measured = [loss, *([] if seconds is None else [seconds])]
         measured += [*curves.values(), *curve_seconds.values()]
         measured = list(dict.fromkeys(measured))  # the last step of a curve is the loss
         names = parameter_columns(frame, parameters, measured)

@@ -329,6 +329,8 @@ HOSTILE: list[tuple[Callable[[dict[str, Any]], object], str]] = [
     (lambda d: d["records"][0].update(framework={}), "framework must be text"),
     (lambda d: d["records"][0].update(search="s", keys=[{}]), "must be text"),
     (lambda d: d["records"][0].update(losses=[[1.0]] * 4), "damaged"),
+    (lambda d: d["records"][0].update(losses=[10**400] * 4), "damaged: OverflowError"),
+    (lambda d: d["records"][0].update(meta_features={"a": 10**400}), "too large for a float"),
     (lambda d: d["spaces"].append(chain(60)), "k11, k12, k13 are nested deeper than 10"),
     (lambda d: d["spaces"][0]["hyperparameters"][1].update(choices=[["x"]]), "damaged"),
     (lambda d: d["spaces"][0]["hyperparameters"][0].update(type="os.system"), "damaged"),

@@ -19,6 +19,7 @@ from known_runs import kernel_record as record
 from known_runs import kernel_space as space
 from servers import NoServerError, postgresql
 
+from automl_plugins.__main__ import main
 from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.meta.store import MetaStore, StoreError, rows
 from automl_plugins.records.trial import Status
@@ -48,9 +49,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MetaStore]
         return
     with MetaStore(request.getfixturevalue("server")) as store:
         yield store
-        for table in [*TABLES, "meta_schema"]:
-            drop = sa.text(f"DROP TABLE IF EXISTS {table} CASCADE")
-            store._database.write(lambda c, drop=drop: c.execute(drop))  # type: ignore[misc]
+        drop_tables(store)
 
 
 def contents(store: MetaStore) -> dict[str, Any]:
@@ -58,6 +57,12 @@ def contents(store: MetaStore) -> dict[str, Any]:
     return store._database.read(
         lambda c: {t: c.execute(sa.text(f"SELECT * FROM {t} ORDER BY 1")).all() for t in TABLES}
     )
+
+
+def drop_tables(store: MetaStore) -> None:
+    for table in ["meta_schema", *reversed(TABLES)]:  # first what refers to others
+        drop = sa.text(f"DROP TABLE IF EXISTS {table}")
+        store._database.write(lambda c, drop=drop: c.execute(drop))  # type: ignore[misc]
 
 
 def names(store: MetaStore, **options: Any) -> list[str]:
@@ -202,6 +207,7 @@ WRONG: list[tuple[Act, type[Exception], str]] = [
     (lambda s: s.record("t", {"layers": (1, 2)}, 0.1), TypeError, "is a tuple"),
     (lambda s: s.record("t", {"x": np.inf}, 0.1), ValueError, "x=inf"),
     (lambda s: s.record("t", {}, "0.1"), TypeError, "loss must be a number"),
+    (lambda s: s.record("t", {}, 10**400), ValueError, "loss is a whole number too large"),
     (lambda s: s.record("t", {}, 0.1, seconds=-1), ValueError, "must be >= 0"),
     (lambda s: s.record("t", {}, 0.1, budget=np.inf), ValueError, "budget must be"),
     (lambda s: s.record("t", {}, 0.1, status=Status.RUNNING), ValueError, "status"),
@@ -221,6 +227,7 @@ WRONG: list[tuple[Act, type[Exception], str]] = [
         "'t', run 1: x=",
     ),
     (lambda s: s.describe("new", meta_features={"n": np.inf}), ValueError, "n must be finite"),
+    (lambda s: s.describe("new", meta_features={"n": 10**400}), ValueError, "n is a .* too large"),
     (lambda s: s.describe("new", tags={"n": 3}), TypeError, "tag 'n' must be text"),
     (lambda s: s.describe("new", tags={3: "n"}), TypeError, "name of a tag must be text, got 3"),
     (lambda s: s.describe("new", tags={"n": "\ud800"}), ValueError, "tag 'n' is not a valid text"),
@@ -392,3 +399,25 @@ def test_export_and_import(store: MetaStore, tmp_path: Path) -> None:
     with MetaStore(tmp_path / "third.db") as third:
         assert third.import_(tmp_path / "one.json") == 5
         assert [t.name for t in third.tasks()] == ["iris"]
+
+
+# --- commands -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("action", ["tasks", "searches", "show", "export", "delete"])
+def test_commands_make_no_store_to_look_into(
+    store: MetaStore, action: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address = store._database.url.render_as_string(hide_password=False)
+    options = {"show": ["t"], "export": [f"{tmp_path}/all.json"], "delete": ["--task", "t"]}
+    command = ["store", action, address, *options.get(action, [])]
+    store.record("t", {"x": 1}, 0.5)
+    assert main(command) == (1 if action == "delete" else 0)  # it asks
+    drop_tables(store)
+    capsys.readouterr()
+    assert main(command) == 2
+    assert capsys.readouterr().err == (
+        f"automl-plugins store: {store.url} has no store in it. One is made by what records runs,"
+        " or imports them.\n"
+    )
+    assert not store._database.read(lambda c: sa.inspect(c).get_table_names())

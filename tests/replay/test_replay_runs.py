@@ -182,6 +182,11 @@ def test_illegal_arguments_are_refused(
         run(**arguments, path=tmp_path / "runs.csv")
     with pytest.raises(TypeError, match=r"budget must be a whole number of trials > 0, got '5'"):
         run(at_random, budget="5", path=tmp_path / "runs.csv")
+    for wrong in ([1.5], 1.5, "01", True):
+        with pytest.raises(TypeError, match="seed must be an integer >= 0, got"):
+            run(at_random, seed=wrong, path=tmp_path / "runs.csv")
+    with pytest.raises(TypeError, match="overhead must be True or False, got 'no'"):
+        run(at_random, overhead="no", path=tmp_path / "runs.csv")
     assert not list(tmp_path.iterdir())
 
 
@@ -278,6 +283,22 @@ def test_finished_runs_that_were_cut_are_noticed(tmp_path: Path) -> None:
         ValueError, match=r"gone or empty. To begin anew, delete runs.csv.journal too"
     ):
         run(at_random, TABLES[:2], path=path)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["{}", "[1]", "x", '{"table": "one", "method": "at_random", "seed": 0, "end": "9"}'],
+)
+@pytest.mark.parametrize("place", [0, 2])
+def test_a_journal_of_something_else_is_told(line: str, place: int, tmp_path: Path) -> None:
+    path, journal = tmp_path / "runs.csv", tmp_path / "runs.csv.journal"
+    run(at_random, TABLES[:2], path=path)
+    lines = journal.read_text().splitlines()
+    journal.write_text("\n".join([*lines[:place], line, *lines[place:], ""]))
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"journal is damaged|runs with budget None, now 10"):
+        run(at_random, TABLES[:2], path=path)
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from automl_plugins._versions import require
 from automl_plugins.meta.alignment import AlignOptions
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.files import StoredSearch, read_searches, write_searches
-from automl_plugins.meta.plain import check_name
+from automl_plugins.meta.plain import check_name, plain_float
 from automl_plugins.meta.tasks import MetaTask
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
@@ -81,12 +81,14 @@ class MetaStore:
             print(store.tasks())
     """
 
+    _make = True  # what is not there yet
+
     def __init__(self, url: str | os.PathLike[str], *, timeout: float = 60.0) -> None:
         if not 0 < timeout < math.inf:
             raise ValueError(f"timeout must be a positive number of seconds, got {timeout}.")
         self._database = Database(parse_url(url), timeout=timeout)
         try:
-            open_store(self._database)
+            open_store(self._database, make=self._make)
         except BaseException:
             self._database.close()
             raise
@@ -165,7 +167,10 @@ class MetaStore:
                 raise ValueError(f"status must be {allowed}, got {status!r}.") from None
         if time is None:
             measured["time"] = clock.time()
-        columns = {n: np.array([v], dtype=np.float64) for n, v in measured.items()}  # None: NaN
+        columns = {
+            name: np.array([math.nan if value is None else plain_float(value, name=name)])
+            for name, value in measured.items()
+        }
         record = TaskRecord(
             task,
             [configuration],
@@ -423,3 +428,15 @@ class MetaStore:
             )
 
         return keep
+
+
+class ExistingStore(MetaStore):
+    """A store that is there, for commands: a database without one is refused and left as it is.
+
+    An SQLite file must exist. Messages call the store by its address.
+    """
+
+    _make = False
+
+    def __repr__(self) -> str:
+        return self.url

@@ -114,20 +114,25 @@ MIGRATIONS: dict[int, Callable[[Connection], None]] = {}
 """What turns a store of each earlier version into one of the next."""
 
 
-def open_store(database: Database) -> None:
+def open_store(database: Database, *, make: bool = True) -> None:
     """Make the tables of a new store and migrate those of an old one, in one transaction.
 
     Raises:
-        StoreError: For a file or database of something else, a damaged file, and a newer version;
-            none of them is changed.
+        StoreError: For a file or database of something else, a damaged file, a newer version, and
+            unless ``make`` one without a store; none of them is changed.
     """
     if database.is_sqlite:
         try:
             _recognise_file(Path(database.file))
         except OSError as error:  # no right to look into the folder, or to read the file
             raise StoreError(f"{database} cannot be read: {error.strerror or error}.") from error
-    if database.read(_version) == VERSION:
+    version = database.read(_version)
+    if version == VERSION:
         return
+    if version is None and not make:
+        raise StoreError(
+            f"{database} has no store in it. One is made by what records runs, or imports them."
+        )
     if database.is_sqlite:
         _let_readers_read(database)
     database.write(_bring_up_to_date)
