@@ -37,6 +37,7 @@ _CHUNK = 2045  # characters of an attribute, as many as Optuna's CmaEsSampler wr
 
 
 TrialKey = tuple[int, int, int]
+StudyKey = tuple[int, tuple[int, str, str], int]
 
 
 def trial_key(study: Study, trial: FrozenTrial) -> TrialKey:
@@ -44,10 +45,14 @@ def trial_key(study: Study, trial: FrozenTrial) -> TrialKey:
     return id(study._storage), study._study_id, trial.number
 
 
-def study_key(study: Study) -> tuple[int, int, int]:
-    """Identity of a study, or of the bracket that ``HyperbandPruner`` shows to a sampler."""
+def study_key(study: Study) -> StudyKey:
+    """Identity of a study, or of the bracket that ``HyperbandPruner`` shows to a sampler.
+
+    A database may give the id of a deleted study to another one.
+    """
     bracket = getattr(study, "_bracket_id", -1)
-    return id(study._storage), study._study_id, bracket
+    directions = "/".join(direction.name for direction in study.directions)
+    return id(study._storage), (study._study_id, study.study_name, directions), bracket
 
 
 def storage_of(study: Study) -> Any:

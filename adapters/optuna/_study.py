@@ -125,8 +125,9 @@ class StudyReader:
             self._begun = trial.number
         reading = self._reading  # read once: threads share the sampler
         trials = _private.whole_study(study).get_trials(deepcopy=False)
-        if not reading.is_continued_by(trials):  # the storage lost or reordered trials
-            reading = Reading()
+        if not reading.is_continued_by(trials):  # lost or reordered, or of another study
+            reading, self._begun = Reading(), trial.number
+            self._conditions, self._space, self._finished = (-1, [], set()), None, None
         columns = reading.columns
         finished: list[FrozenTrial] = []
         running: list[FrozenTrial] = []

@@ -126,7 +126,7 @@ class ArmSampler(SeededSampler):
             self.declared = split.cells(declared)
         self._warn_independent_sampling = warn_independent_sampling
         self._samplers = InnerSamplers(inner, default_inner, self._streams)
-        self._studies: Cache[tuple[int, int, int], ArmMemory] = Cache()
+        self._studies: Cache[_private.StudyKey, ArmMemory] = Cache()
         self._pulls: Cache[_private.TrialKey, Pull] = Cache()
 
     @abstractmethod

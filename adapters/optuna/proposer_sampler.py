@@ -115,7 +115,7 @@ class ProposerSampler(SeededSampler):
         self._cost = check_cost(cost)
         self._foresight = foresight
         self._warned: set[str] = set()
-        self._readers: Cache[tuple[int, int, int], StudyReader] = Cache()
+        self._readers: Cache[_private.StudyKey, StudyReader] = Cache()
         self._asked: Cache[_private.TrialKey, _Asked] = Cache()
         self._foretold: Cache[_private.TrialKey, dict[str, Any]] = Cache()
         self._unproposed: Cache[_private.TrialKey, bool] = Cache()  # because a model failed
@@ -229,10 +229,10 @@ class ProposerSampler(SeededSampler):
                 if found is not ABSENT:
                     return found
             view = self._reader(study).view(study, trial)
-            # Parameters that others have shown since could not be in this trial's proposal.
-            known = view.columns.distributions if asked is None else asked.names
-            is_expected = param_name in known and key not in self._unproposed
-            if is_expected and self._warn_independent_sampling:
+            # Parameters that others have shown since could not be in this trial's proposal; there
+            # is none at all where this sampler is the independent one of another.
+            is_expected = asked is not None and param_name in asked.names
+            if is_expected and key not in self._unproposed and self._warn_independent_sampling:
                 _logger.warning(
                     f"Parameter {param_name!r} of trial {trial.number} is sampled"
                     f" independently: the joint proposal for it is not in {param_distribution}."

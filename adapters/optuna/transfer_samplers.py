@@ -80,7 +80,7 @@ class TransferSampler(ProposerSampler):
             return
         self._sources = sources = read_sources(memory, of_recipe.pop("task", None))
         self._recipe = partial(recipe, **describe_options(of_recipe))
-        self._adapted: Cache[tuple[int, int], Proposer] = Cache()
+        self._adapted: Cache[tuple[int, tuple[int, str, str]], Proposer] = Cache()
         super().__init__(self._recipe(sources.memory), foresight=sources.foresight, **of_sampler)
         if self._search_space:  # raises a MemoryMismatch if the memory has nothing in it
             rules = sources.foresight.rules({}, self._search_space)

@@ -5,6 +5,7 @@ Notation: y losses (n,), z targets (n,); every transform is increasing, so the b
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -110,12 +111,20 @@ def effective_losses(history: History, penalised: BoolArray | None = None) -> Fl
     return losses
 
 
+def _report_at(curve: Mapping[float, float], step: float) -> float:
+    """The loss at a step, interpolated between reports; NaN where there is none on one side."""
+    if step in curve or not curve:
+        return float(curve.get(step, np.nan))
+    steps = sorted(curve)
+    return float(np.interp(step, steps, [curve[s] for s in steps], np.nan, np.nan))
+
+
 def _predict_final(history: History, losses: FloatArray) -> FloatArray:
     """Final losses (n,) that pruned rows would have had; NaN where that cannot be predicted.
 
     From the step at which a row was pruned, by the least-squares line through the complete rows,
-    if at least ``_PAIRS`` of them reported there; it does not fall. Predictions lie between the
-    best complete loss and ``_BEHIND`` ranges behind the worst.
+    if at least ``_PAIRS`` of them reported there, or before and after it; it does not fall.
+    Predictions lie between the best complete loss and ``_BEHIND`` ranges behind the worst.
 
     Args:
         history: The history.
@@ -128,7 +137,8 @@ def _predict_final(history: History, losses: FloatArray) -> FloatArray:
     low, high = losses[complete].min(), losses[complete].max()
     for step in steps[np.argsort(-counts, kind="stable")[:_MOST_STEPS]].tolist():
         rows = pruned[history.budget[pruned] == step]
-        reports = [history.curves[i].get(step, np.nan) for i in complete]
+        # Between two steps, for trials may report at steps of their own.
+        reports = [_report_at(history.curves[i], step) for i in complete]
         # Both are tamed together: a diverged report would be all that the line goes through.
         shown = tame(np.append(reports, history.losses[rows]))
         early, ends = shown[: len(complete)], losses[complete]

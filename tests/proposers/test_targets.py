@@ -275,6 +275,21 @@ def test_a_diverged_report_does_not_turn_the_line() -> None:
     assert found[0] < found[1]
 
 
+def test_reports_at_other_steps_are_interpolated() -> None:
+    """Final losses are 1 + 2 x, and at step 3 the curves, of steps in any order, pass x."""
+    curves: list[dict[float, float]] = [
+        {4.0: x - 0.5, 2.0: x + 0.5} if odd else {3.0: x} for x, odd in ((0, 1), (1, 0), (2, 1))
+    ]
+    rows = History.of(
+        np.zeros((4, 1)),
+        [1.0, 3.0, 5.0, 1.5],
+        status=[C, C, C, P],
+        budget=[NAN, NAN, NAN, 3.0],
+        curves=[*curves, {}],
+    )
+    assert effective_losses(rows)[-1] == pytest.approx(4.0)
+
+
 def test_steps_are_predicted_each_by_itself_and_rows_without_a_loss_are_spread() -> None:
     rows = with_curves([(0, 1), (1, 3), (2, 5)], [1.5, NAN])
     assert effective_losses(rows)[-2:] == pytest.approx([4.0, np.quantile([1, 3, 5], 0.875)])
@@ -282,10 +297,10 @@ def test_steps_are_predicted_each_by_itself_and_rows_without_a_loss_are_spread()
         rows.vectors,
         rows.losses,
         status=rows.status,
-        budget=[NAN, NAN, NAN, 2.0, 3.0],
+        budget=[NAN, NAN, NAN, 0.5, 3.0],
         curves=list(rows.curves),
     )
-    # Nobody has reported at step 2
+    # Nobody has reported before step 1
     assert effective_losses(moved)[-2] == pytest.approx(np.quantile([1, 3, 5], 0.875))
 
 

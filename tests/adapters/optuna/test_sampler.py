@@ -9,6 +9,7 @@ import multiprocessing
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -509,6 +510,39 @@ def test_a_parameter_declared_in_another_way_fails_as_the_docs_say(
     study = optuna.create_study(sampler=AutoSampler(search_space={"x": declared}))
     with pytest.raises(ValueError, match=message):
         study.optimize(objective, 1)
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_a_study_with_the_id_of_a_deleted_one_is_another(direction: Any, tmp_path: Path) -> None:
+    storage = optuna.storages.get_storage(f"sqlite:///{tmp_path / 'studies.db'}")
+    sampler = GBQRSampler(seed=3)
+    first = optuna.create_study(storage=storage, study_name="x", sampler=sampler)
+    first.optimize(lambda t: t.suggest_float("a", 0, 1), n_trials=12)
+    optuna.delete_study(study_name="x", storage=storage)
+    found = []
+    for again in (sampler, GBQRSampler(seed=3)):
+        second = optuna.create_study(
+            storage=storage, study_name="x", sampler=again, direction=direction
+        )
+        assert second._study_id == first._study_id
+        second.optimize(lambda t: t.suggest_float("b", 0, 1), n_trials=12)
+        found.append(params(second))
+        optuna.delete_study(study_name="x", storage=storage)
+    assert found[0] == found[1]
+
+
+def test_the_independent_sampler_of_another_warns_of_nothing(
+    log: pytest.LogCaptureFixture,
+) -> None:
+    own = GBQRSampler(seed=0)
+    sampler = optuna.samplers.CmaEsSampler(
+        independent_sampler=own, warn_independent_sampling=False, seed=0
+    )
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(
+        lambda t: t.suggest_float("x", 0, 1) + t.suggest_categorical("c", [0, 1]), n_trials=8
+    )
+    assert not [m for m in log.messages if "independently" in m]
 
 
 def test_multi_objective_studies_are_refused_and_nothing_is_lost() -> None:
