@@ -287,10 +287,10 @@ class ExplainCallback(Callback):
         Raises:
             ValueError: For a configuration that is not one of the search space.
         """
-        proposal, info_of = self.selector.proposal_of(info.config), value.additional_info
-        if proposal is not None and isinstance(info_of, dict) and _NOTE not in info_of:
+        proposal, given = self.selector.proposal_of(info.config), value.additional_info
+        if proposal is not None and isinstance(given, dict) and _NOTE not in given:
             # The value is frozen, and its dictionary may be one of the user's for all trials.
-            noted = {**info_of, _NOTE: proposal.to_dict()}
+            noted = {**given, _NOTE: proposal.to_dict()}
             object.__setattr__(value, "additional_info", noted)
         return None
 

@@ -88,8 +88,8 @@ def plain_meta_features(meta_features: Mapping[str, Any], *, task: str) -> dict[
 
     Raises:
         TypeError: For one that is not a number.
-        ValueError: For an infinite one, one too large for a float, or a name that is no text of
-            a database.
+        ValueError: For an infinite one, one too large for a float, or a name that no database
+            can hold.
     """
     plain: dict[str, float | None] = {}
     for name, value in meta_features.items():

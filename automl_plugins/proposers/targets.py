@@ -5,6 +5,7 @@ Notation: y losses (n,), z targets (n,); every transform is increasing, so the b
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
@@ -111,12 +112,17 @@ def effective_losses(history: History, penalised: BoolArray | None = None) -> Fl
     return losses
 
 
-def _report_at(curve: Mapping[float, float], step: float) -> float:
-    """The loss at a step, interpolated between reports; NaN where there is none on one side."""
-    if step in curve or not curve:
-        return float(curve.get(step, np.nan))
-    steps = sorted(curve)
-    return float(np.interp(step, steps, [curve[s] for s in steps], np.nan, np.nan))
+def _between(curve: Mapping[float, float], steps: list[float], step: float) -> float:
+    """The loss at a step without a report, interpolated; NaN where there is none on one side.
+
+    ``steps`` are those of the curve, ascending: there may be thousands.
+    """
+    place = bisect_left(steps, step)
+    if place in (0, len(steps)):
+        return np.nan
+    before, after = steps[place - 1], steps[place]
+    share = (step - before) / (after - before)
+    return (1.0 - share) * curve[before] + share * curve[after]
 
 
 def _predict_final(history: History, losses: FloatArray) -> FloatArray:
@@ -135,10 +141,18 @@ def _predict_final(history: History, losses: FloatArray) -> FloatArray:
     complete = np.flatnonzero(~np.isnan(losses))
     steps, counts = np.unique(history.budget[pruned], return_counts=True)
     low, high = losses[complete].min(), losses[complete].max()
+    curves = [history.curves[i] for i in complete]
+    ascending: dict[int, list[float]] = {}  # steps of those that are interpolated
     for step in steps[np.argsort(-counts, kind="stable")[:_MOST_STEPS]].tolist():
         rows = pruned[history.budget[pruned] == step]
         # Between two steps, for trials may report at steps of their own.
-        reports = [_report_at(history.curves[i], step) for i in complete]
+        for i, curve in enumerate(curves):
+            if step not in curve and i not in ascending:
+                ascending[i] = sorted(curve)
+        reports = [
+            curve[step] if step in curve else _between(curve, ascending[i], step)
+            for i, curve in enumerate(curves)
+        ]
         # Both are tamed together: a diverged report would be all that the line goes through.
         shown = tame(np.append(reports, history.losses[rows]))
         early, ends = shown[: len(complete)], losses[complete]
