@@ -56,6 +56,7 @@ from automl_plugins.streams import Streams
 N_CONFIGURATIONS = 64
 LIBRARY = -1  # index of the configuration that a library chooses by the data
 _AFFORDED = 32  # configurations of learners that would take too long with all
+_CANDIDATES = 480  # of learners that train fast
 _N_COMPARED = 16  # configurations that identify a design
 STREAMS = Streams(2025)
 _SEED = 0  # of the models: equal configurations have equal losses
@@ -83,6 +84,8 @@ class Learner:
         default: Returns the values that the library chooses by the features and target of a data
             set, where they differ from the space's default.
         n_configurations: Number of configurations that are trained on every data set.
+        n_candidates: Number of further ones of which a memory keeps the best, see
+            ``memory_journal.portfolios``.
     """
 
     make: Callable[..., Any]
@@ -94,12 +97,13 @@ class Learner:
     task: Task = "classification"
     default: Callable[[FloatArray, Target], Values] | None = None
     n_configurations: int = N_CONFIGURATIONS
+    n_candidates: int = 0
 
     @property
     def indices(self) -> list[int]:
         """The indices of its configurations, with ``LIBRARY`` if there is a ``default``."""
         own = [LIBRARY] if self.default is not None else []
-        return [*range(self.n_configurations), *own]
+        return [*range(self.n_configurations + self.n_candidates), *own]
 
     def build(self, configuration: Values) -> Any:
         """The model of a configuration."""
@@ -276,7 +280,11 @@ LEARNERS: dict[str, Learner] = {
         n_configurations=_AFFORDED,
     ),
     "xgboost": Learner(
-        _xgboost("classification"), _XGBOOST, _XGBOOST_FIXED, n_configurations=_AFFORDED
+        _xgboost("classification"),
+        _XGBOOST,
+        _XGBOOST_FIXED,
+        n_configurations=_AFFORDED,
+        n_candidates=_CANDIDATES,
     ),
     "catboost": Learner(
         _catboost,
@@ -314,6 +322,7 @@ LEARNERS: dict[str, Learner] = {
         _XGBOOST_FIXED,
         task="regression",
         n_configurations=_AFFORDED,
+        n_candidates=_CANDIDATES,
     ),
 }
 
@@ -338,7 +347,7 @@ def configurations(learner: str) -> tuple[Values, ...]:
     whose inactive values and duplicates are dropped. A regressor has the configurations of the
     classifier with the same space.
     """
-    n = LEARNERS[learner].n_configurations
+    n = LEARNERS[learner].n_configurations + LEARNERS[learner].n_candidates
     vectors = VectorSpace(space(learner))
     default = np.array(space(learner).get_default_configuration().get_array())
     rng = STREAMS.generator(f"{learner.removesuffix('_regression')}: configurations")
