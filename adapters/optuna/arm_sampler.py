@@ -378,6 +378,13 @@ class ArmSampler(SeededSampler):
 
     # --- parts ----------------------------------------------------------------------------
 
+    def _check_settings(self, study: Study, trial: FrozenTrial) -> None:
+        self._refuse_multi_objective(study)
+        whole = _private.whole_study(study)
+        known = self._known(whole)
+        known.view(whole, trial)
+        self._check_name(known)
+
     @property
     def _budget(self) -> Budget | None:
         """The budget of rounds; None for samplers without rounds."""

@@ -130,7 +130,8 @@ class ProposerSampler(SeededSampler):
             self._independent_sampler.reseed_rng()
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """Pass the event on."""
+        """Pass the event on; see the base class."""
+        super().before_trial(study, trial)
         if self._independent_sampler is not None:
             self._independent_sampler.before_trial(study, trial)
 
@@ -245,6 +246,11 @@ class ProposerSampler(SeededSampler):
             return self._evenly(view, trial, param_name, param_distribution)
 
     # --- parts ----------------------------------------------------------------------------
+
+    def _check_settings(self, study: Study, trial: FrozenTrial) -> None:
+        self._refuse_multi_objective(study)
+        reader = self._reader(study)
+        reader.space(reader.view(study, trial), {})
 
     def _published(
         self,
