@@ -117,6 +117,8 @@ class ProposerSampler(SeededSampler):
         self._warned: set[str] = set()
         self._readers: Cache[_private.StudyKey, StudyReader] = Cache()
         self._asked: Cache[_private.TrialKey, _Asked] = Cache()
+        # Trials of this process, and those of others that were awaited in vain.
+        self._unawaited: Cache[_private.TrialKey, bool] = Cache()
         self._foretold: Cache[_private.TrialKey, dict[str, Any]] = Cache()
         self._unproposed: Cache[_private.TrialKey, bool] = Cache()  # because a model failed
         self._turns = 0  # proposals published
@@ -132,6 +134,7 @@ class ProposerSampler(SeededSampler):
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Pass the event on; see the base class."""
         super().before_trial(study, trial)
+        self._unawaited[_private.trial_key(study, trial)] = True
         if self._independent_sampler is not None:
             self._independent_sampler.before_trial(study, trial)
 
@@ -145,6 +148,7 @@ class ProposerSampler(SeededSampler):
         """Store the sampler's own time, which is not a cost of the objective."""
         key = _private.trial_key(study, trial)
         self._asked.pop(key, None)
+        self._unawaited.pop(key, None)
         self._foretold.pop(key, None)
         self._unproposed.pop(key, None)
         self._store_overhead(study, trial)
@@ -281,7 +285,7 @@ class ProposerSampler(SeededSampler):
                 self._unproposed[_private.trial_key(study, trial)] = True
                 break
             # ``ask`` has made the proposals of these workers, too.
-            foreseen = len(self._asking(study, trial, view))
+            foreseen = len(_silent(trial, view))
             self._pace = max(_PACE, (time.perf_counter() - begin) / (1 + foreseen))
             published, values = values, union.internals(found.vector)
             if values == published:  # there is nothing else to propose
@@ -336,21 +340,18 @@ class ProposerSampler(SeededSampler):
             time.sleep(len(asking) * self._pace)
             view = self._reader(study).view(study, trial)
             left = self._asking(study, trial, view)
-            if len(left) >= len(asking):  # they are slow, or dead
+            if len(left) >= len(asking):  # they are slow, or dead, or do not ask yet
+                own = _private.trial_key(study, trial)[:-1]
+                self._unawaited.update(dict.fromkeys([(*own, number) for number in left], True))
                 break
             asking = left
         return view
 
     def _asking(self, study: Study, trial: FrozenTrial, view: View) -> list[int]:
-        """Lower numbers of other processes' trials that have no published proposal yet."""
-        own, k = _private.trial_key(study, trial)[:-1], trial.number
-        return [
-            row.number
-            for row in view.running
-            if not row.values
-            and k - MOST_ASKING <= row.number < k
-            and (*own, row.number) not in self._asked
-        ]
+        """Lower numbers of other processes' trials that may be about to publish a proposal."""
+        own = _private.trial_key(study, trial)[:-1]
+        known = self._asked.keys() | self._unawaited.keys()
+        return [number for number in _silent(trial, view) if (*own, number) not in known]
 
     def _proposer_of(self, study: Study) -> Proposer:
         return self._proposer
@@ -437,6 +438,12 @@ class ProposerSampler(SeededSampler):
         if about not in self._warned:
             self._warned.add(about)
             _logger.warning(f"{self}: {message}")
+
+
+def _silent(trial: FrozenTrial, view: View) -> list[int]:
+    """Lower numbers of running trials that have no published proposal yet."""
+    window = range(trial.number - MOST_ASKING, trial.number)
+    return [row.number for row in view.running if not row.values and row.number in window]
 
 
 def _has_twin(view: View, earlier: View, values: Mapping[str, float]) -> bool:

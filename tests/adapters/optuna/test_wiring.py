@@ -209,7 +209,14 @@ def test_nothing_is_kept_of_a_trial_that_has_finished(failing: bool) -> None:
     sampler = TSTSampler(earlier(), seed=0)
     study = search(sampler, objective, 3, catch=ZeroDivisionError)
     assert len(study.trials) == 3
-    kept = (sampler._asked, sampler._foretold, sampler._overheads, sampler._unproposed)
+    kept = (
+        sampler._asked,
+        sampler._unawaited,
+        sampler._foretold,
+        sampler._overheads,
+        sampler._unproposed,
+        sampler._refused,
+    )
     assert not any(kept), kept
 
 
