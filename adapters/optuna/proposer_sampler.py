@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
-from zlib import crc32
 
 import numpy as np
-from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.distributions import BaseDistribution
 from optuna.logging import get_logger
 from optuna.samplers import BaseSampler
 from optuna.study import Study
@@ -16,7 +15,6 @@ from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins._arguments import did_you_mean
 from automl_plugins.meta.names import spelling
-from automl_plugins.proposers.design import apportion, stratified_value
 from automl_plugins.proposers.proposal import (
     MOST_ASKING,
     Proposal,
@@ -27,13 +25,14 @@ from automl_plugins.proposers.proposal import (
 from automl_plugins.spaces.values import ABSENT
 
 from . import _private
+from ._even import even_value
 from ._foresight import Foresight
 from ._moving import taken_values, value_at
 from ._steps import merged_note
 from ._study import StudyReader, View
 from ._union import UnionSpace
 from .seeded_sampler import Cache, SeededSampler
-from .space import checked_ordinal, checked_space, distinct_choices, value_in
+from .space import checked_ordinal, checked_space, value_in
 from .trials import Cost, check_cost
 
 _logger = get_logger("optuna.automl_plugins")
@@ -219,7 +218,11 @@ class ProposerSampler(SeededSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        """Sample a parameter that was never seen before, or propose one whose range moves."""
+        """Sample a parameter that was never seen before, or propose one whose range moves.
+
+        Where this is the independent sampler of another, it proposes each known parameter, given
+        the values that the trial has by then.
+        """
         self._refuse_multi_objective(study)
         with self._clocked(study, trial):
             key = _private.trial_key(study, trial)
@@ -243,11 +246,17 @@ class ProposerSampler(SeededSampler):
                     f" independently: the joint proposal for it is not in {param_distribution}."
                     " Pass warn_independent_sampling=False to silence this."
                 )
+            if asked is None and param_name in view.asked.keys() - view.columns.moving:
+                found = self._alone(study, trial, param_name, param_distribution)
+                if found is not ABSENT:
+                    return found
             if self._independent_sampler is not None:
                 return self._independent_sampler.sample_independent(
                     study, trial, param_name, param_distribution
                 )
-            return self._evenly(view, trial, param_name, param_distribution)
+            if note := merged_note(param_name, param_distribution):
+                self._warn_once(note, about=param_name)
+            return even_value(view, self._streams, trial.number, param_name, param_distribution)
 
     # --- parts ----------------------------------------------------------------------------
 
@@ -306,6 +315,22 @@ class ProposerSampler(SeededSampler):
         self._turns += 1
         return None if proposal is None else (union, proposal)
 
+    def _alone(
+        self, study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution
+    ) -> Any:
+        """The joint proposal's value of one parameter; ``ABSENT`` if there is no proposal."""
+        with self._turn:
+            found = self._published(study, trial, {name: distribution}, None)
+            if found is None:
+                return ABSENT
+            union, proposal = found
+            rng = self._streams.generator("unasked", trial.number)
+            value = union.values(proposal.vector, rng)[name]
+            # All others are the other sampler's to decide.
+            internal = {name: float(distribution.to_internal_repr(value))}
+            _private.write_proposal(study, trial, internal)
+            return value
+
     def _at_position(
         self,
         study: Study,
@@ -355,38 +380,6 @@ class ProposerSampler(SeededSampler):
 
     def _proposer_of(self, study: Study) -> Proposer:
         return self._proposer
-
-    def _evenly(
-        self, view: View, trial: FrozenTrial, name: str, distribution: BaseDistribution
-    ) -> Any:
-        """The least-tried choice, or an element of the parameter's own sequence.
-
-        The trial's number chooses the element, as workers that begin together see the same
-        counts. The first one is the middle.
-        """
-        tried = view.values(name)
-        tried = tried[~np.isnan(tried)]
-        k, label = trial.number, crc32(name.encode())
-        lower = [row for row in view.running if row.number < k]
-        if isinstance(distribution, CategoricalDistribution):
-            choices = distinct_choices(distribution)
-            n = len(choices)
-            if lower and np.isnan(view.columns.values(name)).all():
-                # All choices in turn, in a new random order for every n trials.
-                rng = self._streams.generator("independent", k - k % n, label)
-                first = apportion(np.zeros(n), np.ones(n), rng)
-                order = [first, *rng.permutation(np.delete(np.arange(n), first))]
-                return distribution.choices[choices[int(order[k % n])]]
-            rng = self._streams.generator("independent", k, label)
-            counts = np.array([(tried == choice).sum() for choice in choices])
-            return distribution.choices[choices[apportion(counts, np.ones(n), rng)]]
-        unknown = any(name not in row.values for row in lower)
-        union = UnionSpace({name: distribution})
-        if note := merged_note(name, distribution):
-            self._warn_once(note, about=name)
-        rng = self._streams.generator("sequence", label)
-        index = k if unknown or len(tried) else 0
-        return union.decode(name, stratified_value(union.vectors, 0, index, rng))
 
     def _reader(self, study: Study) -> StudyReader:
         known = self._search_space, self._ordinal, self._foresight
