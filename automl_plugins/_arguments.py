@@ -101,6 +101,11 @@ def did_you_mean(given: Any, known: Iterable[str], *, about: str = "") -> str:
     return f" Did you mean {about}{near[0]!r}?" if near else ""
 
 
+def hint_of_seed(given: Any) -> str:
+    """The last sentence of a message about a number in another argument's place; else empty."""
+    return f" A seed is given by its name: seed={given}." if _is(Integral, given) else ""
+
+
 def refuse_foreign(
     name: str,
     given: Iterable[str],
@@ -266,6 +271,7 @@ def _same(value: Any, default: Any) -> bool:
 
 def describe(value: Any) -> str:
     """A value in a few words, for a message: its text if that is short, else its kind."""
+    value = value.item() if isinstance(value, np.generic) else value
     if value is None or isinstance(value, str | int | float | ShowsArguments):
         text = repr(value)
         return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from automl_plugins.adapters.optuna import (
+    AutoSampler,
     BanditSampler,
     BOASFSampler,
     GBQRSampler,
@@ -131,6 +132,12 @@ def test_shown_as_constructed(text: str) -> None:
     assert repr(shown) == text
     assert repr(pickle.loads(pickle.dumps(shown))) == text
     assert repr(copy.deepcopy(shown)) == text
+
+
+def test_numbers_of_numpy_are_shown_as_numbers() -> None:
+    assert repr(AutoSampler(seed=np.int64(3))) == "AutoSampler(seed=3)"
+    shown = repr(GBQRSampler(alpha=np.float64(0.25), seed=1))
+    assert shown == "GBQRSampler(alpha=0.25, seed=1)"
 
 
 def test_arguments_are_not_held_and_mistakes_are_those_of_the_constructor() -> None:

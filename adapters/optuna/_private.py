@@ -112,6 +112,11 @@ def read_overhead(trial: FrozenTrial) -> float:
     return 0.0 if math.isnan(seconds) else seconds
 
 
+def write_failure(study: Study, trial: FrozenTrial) -> None:
+    """Fail a trial that will not be given to its objective."""
+    study._storage.set_trial_state_values(trial._trial_id, state=TrialState.FAIL)
+
+
 def ended_elsewhere(trial: FrozenTrial) -> bool:
     """Whether a trial of our samplers ended without a call of ``after_trial``.
 

@@ -19,7 +19,7 @@ from optuna.study import Study
 from automl_plugins._arguments import describe
 from automl_plugins.addresses import file_of, is_to_come
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.memories import AUTO, Memory, TaskMemory, hint_of_frame, recorded_space
+from automl_plugins.meta.memories import AUTO, Memory, TaskMemory, hint_of_kind, recorded_space
 from automl_plugins.meta.recognition import RecognisedMemory
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.values import to_values
@@ -87,7 +87,7 @@ def read_sources(sources: AnySources | None, task: str | None = None) -> Sources
                 "memory must be optuna studies (one, several, or by name), a storage or its"
                 " address (one or several), or a memory: a MetaDataset, a MetaStore, its path or"
                 " address, records of tasks, the name of a bundled one, or 'auto'. Got"
-                f" {describe(sources)}.{hint_of_frame(sources)}"
+                f" {describe(sources)}.{hint_of_kind(sources)}"
             ) from None
         distributions = _expected(memory.known)
     tasks: list[Sequence[Mapping[str, Any]]]

@@ -13,7 +13,7 @@ from optuna.logging import get_logger
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from automl_plugins._arguments import did_you_mean, refuse_foreign
+from automl_plugins._arguments import did_you_mean, hint_of_seed, refuse_foreign
 from automl_plugins.bandits.confidence import MaxUCB
 from automl_plugins.bandits.policy import ArmChoice
 from automl_plugins.bandits.records import loss_range
@@ -113,7 +113,9 @@ class ArmSampler(SeededSampler):
             known = [*own, *ArmOptions.__annotations__]
             refuse_foreign(type(self).__name__, foreign, known, NOT_OURS | _ELSEWHERE)
         if not isinstance(arm, str):
-            raise TypeError(f"arm must be the name of a categorical parameter, got {arm!r}.")
+            raise TypeError(
+                f"arm must be the name of a categorical parameter, got {arm!r}.{hint_of_seed(arm)}"
+            )
         self.arm = arm if split is None else split.key
         self.split = split
         self.reward_range = loss_range(reward_range)
@@ -377,6 +379,13 @@ class ArmSampler(SeededSampler):
             )
 
     # --- parts ----------------------------------------------------------------------------
+
+    def _check_settings(self, study: Study, trial: FrozenTrial) -> None:
+        self._refuse_multi_objective(study)
+        whole = _private.whole_study(study)
+        known = self._known(whole)
+        known.view(whole, trial)
+        self._check_name(known)
 
     @property
     def _budget(self) -> Budget | None:

@@ -52,6 +52,9 @@ def explain(trial: FrozenTrial | Trial) -> Explanation:
         facts, origin = {}, "unasked"
     elif arm is not None:
         origin = "inner"
+    elif all(distribution.single() for distribution in frozen.distributions.values()):
+        # Optuna has called no sampler.
+        origin = "constant" if frozen.state.is_finished() else "pending"
     else:  # a sampler of this package stores its own time with each trial that it served
         origin = "independent" if _private.read_overhead(frozen) else "foreign"
     joint = facts.get("origin") in ("model", "design", "random")

@@ -35,6 +35,10 @@ class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
     close the others are. Here the number that advances follows their values: many of a dense top
     group, few where one trial is far ahead of the others, and a trial near the cut has a chance.
 
+    A report that reaches several rungs at once is judged at the highest of them alone: a draw at
+    each would prune good trials for reporting late. Its value counts at all of them, for the trial
+    is an arm of each rung that it has reached, and is not judged there later.
+
     Rewards are the reported values scaled as in ``automl_plugins.bandits.records``: a diverged
     trial does not make all others equal. A trial that reports NaN, or the worse infinity, is
     pruned at its rung. The outcome is stored with the trial, so all workers see it, and asking
@@ -98,7 +102,10 @@ class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
                 # Not the last report: a retried trial may have inherited those of many rungs.
                 reported = min(known for known in trial.intermediate_values if known >= first)
                 value = trial.intermediate_values[reported]
-                outcome = self._decide(study, trial, rung, value)
+                if reported >= first * self._reduction_factor:  # at a higher rung, too
+                    outcome = _outcome(value, probability=1.0, advances=True)
+                else:
+                    outcome = self._decide(study, trial, rung, value)
                 _private.write_rung(study, trial, rung, outcome)
             if not outcome["advances"]:
                 return True
@@ -120,11 +127,12 @@ class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
             sign * value, sign * np.array(others, dtype=np.float64), self._n_startup_trials
         )
         draw = float(self._streams.generator("rung", rung, trial.number).random())
-        return {
-            "value": value if math.isfinite(value) else None,  # JSON has finite numbers only
-            "probability": probability,
-            "advances": draw < probability,
-        }
+        return _outcome(value, probability, draw < probability)
+
+
+def _outcome(value: float, probability: float, advances: bool) -> dict[str, float | bool | None]:
+    kept = value if math.isfinite(value) else None  # JSON has finite numbers only
+    return {"value": kept, "probability": probability, "advances": advances}
 
 
 def advance_probability(loss: float, others: FloatArray, n_startup: int = 0) -> float:

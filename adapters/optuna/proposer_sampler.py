@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
-from zlib import crc32
 
 import numpy as np
-from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.distributions import BaseDistribution
 from optuna.logging import get_logger
 from optuna.samplers import BaseSampler
 from optuna.study import Study
@@ -16,7 +15,6 @@ from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins._arguments import did_you_mean
 from automl_plugins.meta.names import spelling
-from automl_plugins.proposers.design import apportion, stratified_value
 from automl_plugins.proposers.proposal import (
     MOST_ASKING,
     Proposal,
@@ -27,13 +25,14 @@ from automl_plugins.proposers.proposal import (
 from automl_plugins.spaces.values import ABSENT
 
 from . import _private
+from ._even import even_value
 from ._foresight import Foresight
 from ._moving import taken_values, value_at
 from ._steps import merged_note
 from ._study import StudyReader, View
 from ._union import UnionSpace
 from .seeded_sampler import Cache, SeededSampler
-from .space import checked_ordinal, checked_space, distinct_choices, value_in
+from .space import checked_ordinal, checked_space, value_in
 from .trials import Cost, check_cost
 
 _logger = get_logger("optuna.automl_plugins")
@@ -117,6 +116,8 @@ class ProposerSampler(SeededSampler):
         self._warned: set[str] = set()
         self._readers: Cache[_private.StudyKey, StudyReader] = Cache()
         self._asked: Cache[_private.TrialKey, _Asked] = Cache()
+        # Trials of this process, and those of others that were awaited in vain.
+        self._unawaited: Cache[_private.TrialKey, bool] = Cache()
         self._foretold: Cache[_private.TrialKey, dict[str, Any]] = Cache()
         self._unproposed: Cache[_private.TrialKey, bool] = Cache()  # because a model failed
         self._turns = 0  # proposals published
@@ -130,7 +131,9 @@ class ProposerSampler(SeededSampler):
             self._independent_sampler.reseed_rng()
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """Pass the event on."""
+        """Pass the event on; see the base class."""
+        super().before_trial(study, trial)
+        self._unawaited[_private.trial_key(study, trial)] = True
         if self._independent_sampler is not None:
             self._independent_sampler.before_trial(study, trial)
 
@@ -144,6 +147,7 @@ class ProposerSampler(SeededSampler):
         """Store the sampler's own time, which is not a cost of the objective."""
         key = _private.trial_key(study, trial)
         self._asked.pop(key, None)
+        self._unawaited.pop(key, None)
         self._foretold.pop(key, None)
         self._unproposed.pop(key, None)
         self._store_overhead(study, trial)
@@ -214,7 +218,11 @@ class ProposerSampler(SeededSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        """Sample a parameter that was never seen before, or propose one whose range moves."""
+        """Sample a parameter that was never seen before, or propose one whose range moves.
+
+        Where this is the independent sampler of another, it proposes each known parameter, given
+        the values that the trial has by then.
+        """
         self._refuse_multi_objective(study)
         with self._clocked(study, trial):
             key = _private.trial_key(study, trial)
@@ -238,13 +246,24 @@ class ProposerSampler(SeededSampler):
                     f" independently: the joint proposal for it is not in {param_distribution}."
                     " Pass warn_independent_sampling=False to silence this."
                 )
+            if asked is None and param_name in view.asked.keys() - view.columns.moving:
+                found = self._alone(study, trial, param_name, param_distribution)
+                if found is not ABSENT:
+                    return found
             if self._independent_sampler is not None:
                 return self._independent_sampler.sample_independent(
                     study, trial, param_name, param_distribution
                 )
-            return self._evenly(view, trial, param_name, param_distribution)
+            if note := merged_note(param_name, param_distribution):
+                self._warn_once(note, about=param_name)
+            return even_value(view, self._streams, trial.number, param_name, param_distribution)
 
     # --- parts ----------------------------------------------------------------------------
+
+    def _check_settings(self, study: Study, trial: FrozenTrial) -> None:
+        self._refuse_multi_objective(study)
+        reader = self._reader(study)
+        reader.space(reader.view(study, trial), {})
 
     def _published(
         self,
@@ -275,7 +294,7 @@ class ProposerSampler(SeededSampler):
                 self._unproposed[_private.trial_key(study, trial)] = True
                 break
             # ``ask`` has made the proposals of these workers, too.
-            foreseen = len(self._asking(study, trial, view))
+            foreseen = len(_silent(trial, view))
             self._pace = max(_PACE, (time.perf_counter() - begin) / (1 + foreseen))
             published, values = values, union.internals(found.vector)
             if values == published:  # there is nothing else to propose
@@ -295,6 +314,22 @@ class ProposerSampler(SeededSampler):
                 break
         self._turns += 1
         return None if proposal is None else (union, proposal)
+
+    def _alone(
+        self, study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution
+    ) -> Any:
+        """The joint proposal's value of one parameter; ``ABSENT`` if there is no proposal."""
+        with self._turn:
+            found = self._published(study, trial, {name: distribution}, None)
+            if found is None:
+                return ABSENT
+            union, proposal = found
+            rng = self._streams.generator("unasked", trial.number)
+            value = union.values(proposal.vector, rng)[name]
+            # All others are the other sampler's to decide.
+            internal = {name: float(distribution.to_internal_repr(value))}
+            _private.write_proposal(study, trial, internal)
+            return value
 
     def _at_position(
         self,
@@ -330,56 +365,21 @@ class ProposerSampler(SeededSampler):
             time.sleep(len(asking) * self._pace)
             view = self._reader(study).view(study, trial)
             left = self._asking(study, trial, view)
-            if len(left) >= len(asking):  # they are slow, or dead
+            if len(left) >= len(asking):  # they are slow, or dead, or do not ask yet
+                own = _private.trial_key(study, trial)[:-1]
+                self._unawaited.update(dict.fromkeys([(*own, number) for number in left], True))
                 break
             asking = left
         return view
 
     def _asking(self, study: Study, trial: FrozenTrial, view: View) -> list[int]:
-        """Lower numbers of other processes' trials that have no published proposal yet."""
-        own, k = _private.trial_key(study, trial)[:-1], trial.number
-        return [
-            row.number
-            for row in view.running
-            if not row.values
-            and k - MOST_ASKING <= row.number < k
-            and (*own, row.number) not in self._asked
-        ]
+        """Lower numbers of other processes' trials that may be about to publish a proposal."""
+        own = _private.trial_key(study, trial)[:-1]
+        known = self._asked.keys() | self._unawaited.keys()
+        return [number for number in _silent(trial, view) if (*own, number) not in known]
 
     def _proposer_of(self, study: Study) -> Proposer:
         return self._proposer
-
-    def _evenly(
-        self, view: View, trial: FrozenTrial, name: str, distribution: BaseDistribution
-    ) -> Any:
-        """The least-tried choice, or an element of the parameter's own sequence.
-
-        The trial's number chooses the element, as workers that begin together see the same
-        counts. The first one is the middle.
-        """
-        tried = view.values(name)
-        tried = tried[~np.isnan(tried)]
-        k, label = trial.number, crc32(name.encode())
-        lower = [row for row in view.running if row.number < k]
-        if isinstance(distribution, CategoricalDistribution):
-            choices = distinct_choices(distribution)
-            n = len(choices)
-            if lower and np.isnan(view.columns.values(name)).all():
-                # All choices in turn, in a new random order for every n trials.
-                rng = self._streams.generator("independent", k - k % n, label)
-                first = apportion(np.zeros(n), np.ones(n), rng)
-                order = [first, *rng.permutation(np.delete(np.arange(n), first))]
-                return distribution.choices[choices[int(order[k % n])]]
-            rng = self._streams.generator("independent", k, label)
-            counts = np.array([(tried == choice).sum() for choice in choices])
-            return distribution.choices[choices[apportion(counts, np.ones(n), rng)]]
-        unknown = any(name not in row.values for row in lower)
-        union = UnionSpace({name: distribution})
-        if note := merged_note(name, distribution):
-            self._warn_once(note, about=name)
-        rng = self._streams.generator("sequence", label)
-        index = k if unknown or len(tried) else 0
-        return union.decode(name, stratified_value(union.vectors, 0, index, rng))
 
     def _reader(self, study: Study) -> StudyReader:
         known = self._search_space, self._ordinal, self._foresight
@@ -431,6 +431,12 @@ class ProposerSampler(SeededSampler):
         if about not in self._warned:
             self._warned.add(about)
             _logger.warning(f"{self}: {message}")
+
+
+def _silent(trial: FrozenTrial, view: View) -> list[int]:
+    """Lower numbers of running trials that have no published proposal yet."""
+    window = range(trial.number - MOST_ASKING, trial.number)
+    return [row.number for row in view.running if not row.values and row.number in window]
 
 
 def _has_twin(view: View, earlier: View, values: Mapping[str, float]) -> bool:

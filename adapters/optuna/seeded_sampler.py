@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import RLock
@@ -64,6 +65,7 @@ class SeededSampler(ShowsArguments, BaseSampler):
         self._streams = Streams(seed)
         if seed is None:
             _logger.info(f"{self} drew seed={self._streams.seed}; pass it to repeat the search.")
+        self._refused: Cache[_private.StudyKey, bool] = Cache()  # with a ValueError, by a trial
         self._overheads: Cache[_private.TrialKey, float] = Cache()
         self._turn = RLock()  # of the thread that proposes
 
@@ -78,12 +80,38 @@ class SeededSampler(ShowsArguments, BaseSampler):
         """The seed in use."""
         return self._streams.seed
 
+    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        """Check the settings again if the last trial was refused.
+
+        Samplers are called within the objective, where ``catch=`` of ``Study.optimize`` holds: a
+        setting that does not fit the study would fail each trial. This event is outside of it.
+
+        Raises:
+            ValueError: If the study does not fit the settings; the trial has failed.
+        """
+        # The sampler inside an arm gets the event within the objective, which ends the trial.
+        within = isinstance(study, _private.ArmStudy)
+        key = _private.study_key(_private.whole_study(study))
+        if self._refused.pop(key, False) and not within:
+            try:
+                self._check_settings(study, trial)
+            except ValueError:
+                _private.write_failure(study, trial)
+                raise
+
+    @abstractmethod
+    def _check_settings(self, study: Study, trial: FrozenTrial) -> None:
+        """Raise the ValueError that each trial of the study gets; nothing if there is none."""
+
     @contextmanager
     def _clocked(self, study: Study, trial: FrozenTrial) -> Iterator[None]:
         """Add the time spent to the trial's overhead, which is not a cost of the objective."""
         start = time.perf_counter()
         try:
             yield
+        except ValueError:
+            self._refused[_private.study_key(_private.whole_study(study))] = True
+            raise
         finally:
             key = _private.trial_key(study, trial)
             spent = time.perf_counter() - start
@@ -96,6 +124,7 @@ class SeededSampler(ShowsArguments, BaseSampler):
 
     def _refuse_multi_objective(self, study: Study) -> None:
         if len(study.directions) > 1:
+            self._refused[_private.study_key(_private.whole_study(study))] = True
             raise ValueError(
                 f"{type(self).__name__} optimises one objective, the study has"
                 f" {len(study.directions)}: directions={[d.name for d in study.directions]}. Use"

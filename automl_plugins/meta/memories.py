@@ -12,7 +12,7 @@ import numpy as np
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.conditions import Condition, EqualsCondition, InCondition
 
-from automl_plugins._arguments import describe, did_you_mean
+from automl_plugins._arguments import describe, did_you_mean, hint_of_seed
 from automl_plugins.addresses import check_exists, is_to_come
 from automl_plugins.arrays import FloatArray
 from automl_plugins.frameworks import adapter_of, owner_of
@@ -113,7 +113,7 @@ def read_memory(memory: Memory | None) -> Known:
         raise TypeError(
             "memory must be a MetaDataset, a MetaStore, its path or address, records of tasks,"
             " searches of a framework (one, several, or by name of the task), or the name of a"
-            f" bundled memory, got {describe(memory)}.{hint_of_frame(memory)}"
+            f" bundled memory, got {describe(memory)}.{hint_of_kind(memory)}"
         )
     for record in records:  # those of a store were checked when they were written
         read_meta_features(record.meta_features, f"Task {record.name!r}: ")
@@ -142,10 +142,10 @@ def _records_of(memory: Any) -> list[TaskRecord] | None:
     return records
 
 
-def hint_of_frame(given: Any) -> str:
-    """What to do with a frame of runs, which is no memory; empty for anything else."""
+def hint_of_kind(given: Any) -> str:
+    """What to do with a frame of runs, or a seed, which are no memory; empty for anything else."""
     if not hasattr(given, "columns"):
-        return ""
+        return hint_of_seed(given)
     return (
         " TaskRecord.from_frame(frame, name=..., loss=...) makes a record of the runs on one task,"
         " and a list of records is a memory."

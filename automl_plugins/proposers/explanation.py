@@ -18,6 +18,7 @@ ORIGINS = {  # each origin, and how the sentence of an explanation continues
     "independent": "was sampled independently, one parameter at a time",
     "enqueued": "was enqueued by the user",
     "foreign": "was not proposed by automl_plugins: another sampler proposed it, or it was added",
+    "constant": "had nothing to be proposed: each of its parameters has one value",
     "unasked": "asked for no parameter",
     "pending": "has not been proposed yet",
 }
@@ -84,8 +85,8 @@ class Explanation:
     Attributes:
         number: The trial.
         origin: ``"design"``, ``"random"``, ``"suggested"``, ``"model"``, ``"inner"``,
-            ``"independent"``, ``"enqueued"``, ``"foreign"``, ``"unasked"`` or ``"pending"``,
-            see ``ORIGINS``.
+            ``"independent"``, ``"enqueued"``, ``"foreign"``, ``"constant"``, ``"unasked"`` or
+            ``"pending"``, see ``ORIGINS``.
         value: Predicted value of the objective.
         bound: Predicted optimistic bound of the objective value.
         seconds: Predicted seconds.

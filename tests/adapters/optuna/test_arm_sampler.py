@@ -393,7 +393,7 @@ def test_a_numerical_arm_is_refused_with_advice() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        ({"arm": 3}, TypeError, "name of a categorical"),
+        ({"arm": 3}, TypeError, r"name of a categorical parameter, got 3\. A seed .* seed=3\."),
         ({"arm": None}, TypeError, "name of a categorical"),
         ({"inner": "tpe"}, TypeError, "inner must be a sampler"),
         ({"inner": lambda seed: seed}, TypeError, "which returns 0"),

@@ -140,6 +140,21 @@ def test_a_trial_without_parameters_is_not_said_to_be_another_samplers() -> None
     assert str(explain(study.trials[0])) == "Trial 0 asked for no parameter."
 
 
+@pytest.mark.parametrize("name", ["GBQR", "bandit", "TPE"])
+def test_a_trial_whose_parameters_have_one_value_is_not_said_to_be_another_samplers(
+    name: str,
+) -> None:
+    study = optuna.create_study(sampler=ALL[name]())
+    study.optimize(lambda trial: trial.suggest_int("n", 2, 2), n_trials=2)
+    assert [explain(trial).origin for trial in study.trials] == ["constant"] * 2
+    assert str(explain(study.trials[1])).endswith("each of its parameters has one value.")
+    running = study.ask()
+    running.suggest_int("n", 2, 2)
+    assert explain(running).origin == "pending"
+    running.suggest_float("x", 0, 1)
+    assert explain(running).origin not in ("constant", "pending")
+
+
 def test_values_are_those_of_a_maximised_objective() -> None:
     def objective(trial: optuna.Trial) -> float:
         return 5.0 + trial.suggest_float("x", 0, 1)

@@ -188,6 +188,24 @@ def test_a_report_that_jumps_passes_all_rungs_on_its_way_and_others_are_no_rival
     assert sum("rung" in key for key in study.trials[-1].system_attrs) == 3
 
 
+def test_a_report_that_reaches_several_rungs_is_judged_at_the_highest_alone() -> None:
+    study = optuna.create_study(pruner=everybody)
+    ask(study, {1: 0.0, 3: 0.0})
+    ask(study, {1: 1.0})
+    late = study.ask()
+    late.report(2.0, 10)  # the worst of rungs 0 and 1, alone at rung 2
+    assert not late.should_prune()
+    late.report(0.0, 27)
+    assert not late.should_prune()
+    decided = [_private.read_rung(study.trials[2], rung) or {} for rung in range(4)]
+    assert [outcome["value"] for outcome in decided] == [2.0, 2.0, 2.0, 0.0]
+    ask(study, {3: 1.0})
+    beside = _private.read_rung(study.trials[3], 1) or {}
+    assert beside["probability"] == 0.5  # halfway from 0.0 to the 2.0 of the late one
+    assert ask(study, {10: 2.5, 27: 0.0}) == [True, True]  # the worst where it is judged
+    assert ask(study, {10: math.nan}) == [True]
+
+
 def learning(trial: optuna.Trial) -> float:
     x = trial.suggest_float("x", 0, 1)
     for step in (1, 3, 9):

@@ -545,6 +545,32 @@ def test_the_independent_sampler_of_another_warns_of_nothing(
     assert not [m for m in log.messages if "independently" in m]
 
 
+def test_the_independent_sampler_of_another_learns(monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[bool] = []
+    alone = GBQRSampler._alone
+
+    def noted(sampler: Any, study: Any, trial: Any, name: str, distribution: Any) -> Any:
+        value = alone(sampler, study, trial, name, distribution)
+        held.append("x" in trial.params)
+        published = _private.read_proposal(study.trials[trial.number])
+        assert published == {name: distribution.to_internal_repr(value)}
+        return value
+
+    def objective(trial: optuna.Trial) -> float:
+        x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+        return abs(x - y) + 2.0 * (trial.suggest_categorical("c", list("abcd")) != "c")
+
+    monkeypatch.setattr(GBQRSampler, "_alone", noted)
+    sampler = optuna.samplers.CmaEsSampler(
+        independent_sampler=GBQRSampler(seed=0), warn_independent_sampling=False, seed=0
+    )
+    study = search(sampler, objective, 30)
+    chosen = [trial.params["c"] for trial in study.trials[12:]]
+    assert chosen.count("c") > 0.7 * len(chosen)
+    assert all(held) and len(held) == 29  # of the first trial nothing was known
+    assert {explain(trial).origin for trial in study.trials} == {"independent"}
+
+
 def test_multi_objective_studies_are_refused_and_nothing_is_lost() -> None:
     study = optuna.create_study(directions=["minimize", "maximize"], sampler=GBQRSampler(seed=0))
     study.add_trial(

@@ -197,6 +197,7 @@ def test_the_first_study_of_a_storage_may_learn_from_it(
         ([], ValueError, "no sources to learn from"),
         ({}, ValueError, "no sources to learn from"),
         (None, TypeError, "memory must be optuna studies"),
+        (42, TypeError, r"Got 42\. A seed is given by its name: seed=42\."),
         ([1, 2], TypeError, "memory must be optuna studies"),
         ({"a": 1}, TypeError, "memory by name must be optuna studies"),
         ("no such memory", ValueError, "no such memory"),

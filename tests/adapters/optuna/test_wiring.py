@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
-from automl_plugins.adapters.optuna import TSTSampler, _private
+from automl_plugins.adapters.optuna import (
+    AutoSampler,
+    BOASFSampler,
+    GBQRSampler,
+    TSTSampler,
+    _private,
+)
 from automl_plugins.adapters.optuna._study import StudyReader
 from automl_plugins.adapters.optuna.proposer_sampler import ProposerSampler
 from objectives import bowl, branches, earlier, params, search
@@ -111,6 +117,68 @@ def test_a_mistake_in_the_code_is_no_failure_of_a_surrogate() -> None:
         search(ProposerSampler(Mistaken(), seed=0), bowl, 3)
 
 
+def labelled(trial: optuna.Trial) -> float:
+    return bowl(trial) + (trial.suggest_categorical("label", ["a", "b"]) == "a")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: AutoSampler(cost="secnds", seed=0), "cost='secnds'"),
+        (lambda: AutoSampler(cost=lambda trial: "5 s", seed=0), "gave '5 s'"),
+        (lambda: BOASFSampler(arm="lable", n_trials=9, seed=0), "Did you mean arm='label'"),
+        (lambda: GBQRSampler(ordinal={"label": ["a", "c"]}, seed=0), "must list each choice"),
+        (
+            lambda: optuna.samplers.PartialFixedSampler({"x": 0.5}, AutoSampler(cost="secnds")),
+            "cost='secnds'",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_a_setting_that_does_not_fit_the_study_ends_the_search_in_spite_of_catch(
+    make: Any, message: str
+) -> None:
+    study = optuna.create_study(sampler=make())
+    with pytest.raises(ValueError, match=message):
+        study.optimize(labelled, n_trials=9, catch=(Exception,))
+    assert [t.state.name for t in study.trials] == ["COMPLETE", "FAIL", "FAIL"]
+    with pytest.raises(ValueError, match=message):  # whoever does not catch it gets it at once
+        study.optimize(labelled, n_trials=9)
+    assert study.trials[-1].state == TrialState.FAIL
+
+
+def test_several_objectives_end_the_search_in_spite_of_catch() -> None:
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=AutoSampler(seed=0))
+    with pytest.raises(ValueError, match="optimises one objective"):
+        study.optimize(lambda trial: (bowl(trial), 0.0), n_trials=9, catch=(Exception,))
+    assert [t.state.name for t in study.trials] == ["FAIL", "FAIL"]
+
+
+def test_an_error_of_one_proposal_fails_one_trial() -> None:
+    errors = [SurrogateFailure("again"), SurrogateFailure("on purpose"), ValueError("a mistake")]
+
+    class Once:
+        def propose(self, *_: Any) -> Any:
+            raise errors.pop()
+
+    study = search(ProposerSampler(Once(), seed=0), bowl, 4, catch=(Exception,))
+    assert [t.state.name for t in study.trials] == ["COMPLETE", "FAIL", "COMPLETE", "COMPLETE"]
+
+
+def test_a_setting_that_fits_by_now_is_taken() -> None:
+    def costly(trial: optuna.Trial) -> float:
+        trial.set_user_attr("secs", 1.0)
+        return bowl(trial)
+
+    study = search(AutoSampler(cost="secs", seed=0), bowl, 1)
+    with pytest.raises(ValueError, match="no complete trial"):
+        study.optimize(costly, n_trials=1)
+    frozen = optuna.create_trial(value=1.0, user_attrs={"secs": 2.0})
+    study.add_trial(frozen)
+    study.optimize(costly, n_trials=2)
+    assert study.trials[-1].state == TrialState.COMPLETE
+
+
 class Failing:
     """A proposer that never proposes."""
 
@@ -141,7 +209,14 @@ def test_nothing_is_kept_of_a_trial_that_has_finished(failing: bool) -> None:
     sampler = TSTSampler(earlier(), seed=0)
     study = search(sampler, objective, 3, catch=ZeroDivisionError)
     assert len(study.trials) == 3
-    kept = (sampler._asked, sampler._foretold, sampler._overheads, sampler._unproposed)
+    kept = (
+        sampler._asked,
+        sampler._unawaited,
+        sampler._foretold,
+        sampler._overheads,
+        sampler._unproposed,
+        sampler._refused,
+    )
     assert not any(kept), kept
 
 

@@ -34,7 +34,12 @@ from automl_plugins.adapters.optuna import (
 )
 from automl_plugins.adapters.optuna.proposer_sampler import ProposerSampler
 from objectives import TRANSFER, Objective, distinct, params, search, studied
-from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage, InMemoryStorage
 from optuna.trial import TrialState
@@ -325,6 +330,22 @@ def test_workers_wait_for_what_others_are_about_to_publish(
     assert asked == [*range(published, 3), 3]  # what was not published is foreseen
     values = [other.suggest_float("x", 0, 1) for other in trials]
     assert len({*values, trial.params["x"]}) == 4
+
+
+def test_a_trial_that_does_not_ask_is_awaited_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    space: dict[str, BaseDistribution] = {"x": FloatDistribution(0, 1)}
+    study = optuna.create_study()
+    for _ in range(2):
+        study.ask()  # of workers in other processes, which load their data first
+    monkeypatch.setattr(proposer_sampler, "time", clock := Sleepless())
+    study.sampler = GBQRSampler(seed=1, search_space=space)
+    held = study.ask()
+    study.ask(space)
+    assert clock.slept == pytest.approx([0.04])
+    study.ask()  # of this process, too
+    study.ask(space)
+    assert len(clock.slept) == 1
+    assert held.suggest_float("x", 0, 1) not in {t.params.get("x") for t in study.trials[3:]}
 
 
 def test_threads_of_one_sampler_do_not_wait_for_each_other(
