@@ -56,7 +56,7 @@ from automl_plugins.streams import Streams
 N_CONFIGURATIONS = 64
 LIBRARY = -1  # index of the configuration that a library chooses by the data
 _AFFORDED = 32  # configurations of learners that would take too long with all
-_CANDIDATES = 480  # of learners that train fast
+_CANDIDATES = 480  # of a learner that trains fast
 _N_COMPARED = 16  # configurations that identify a design
 STREAMS = Streams(2025)
 _SEED = 0  # of the models: equal configurations have equal losses
@@ -322,7 +322,6 @@ LEARNERS: dict[str, Learner] = {
         _XGBOOST_FIXED,
         task="regression",
         n_configurations=_AFFORDED,
-        n_candidates=_CANDIDATES,
     ),
 }
 
@@ -344,8 +343,8 @@ def configurations(learner: str) -> tuple[Values, ...]:
     """The configurations of a learner that are the same on every data set.
 
     The first is the default; the others are a scrambled Sobol sequence over all hyperparameters,
-    whose inactive values and duplicates are dropped. A regressor has the configurations of the
-    classifier with the same space.
+    whose inactive values and duplicates are dropped. A regressor has the first configurations of
+    the classifier with the same space.
     """
     n = LEARNERS[learner].n_configurations + LEARNERS[learner].n_candidates
     vectors = VectorSpace(space(learner))
