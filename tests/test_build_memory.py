@@ -143,7 +143,7 @@ def require(learner: str) -> None:
 def test_configurations_fill_the_space_and_construct(learner: str) -> None:
     space = memory_learners.space(learner)
     values = memory_learners.configurations(learner)
-    n = LEARNERS[learner].n_configurations + LEARNERS[learner].n_candidates
+    n = LEARNERS[learner].n_configurations
     assert len({json.dumps(v, sort_keys=True) for v in values}) == len(values) == n
     assert values[0] == dict(space.get_default_configuration())
     assert json.loads(json.dumps(values)) == list(values)
@@ -465,30 +465,6 @@ def test_records_and_status_are_of_what_is_finished(
     np.testing.assert_array_equal(packed[0].losses, [0.0, np.nan, np.nan, 0.03])
     report = memory_journal.status(tmp_path)
     assert " 5 of " in f" {report}" and "1 x worker died" in report
-
-
-def test_of_the_candidates_a_memory_has_the_portfolios(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    few(monkeypatch, knn=2)
-    monkeypatch.setitem(LEARNERS, "knn", replace(LEARNERS["knn"], n_candidates=4))
-    monkeypatch.setattr(memory_journal, "_N_PORTFOLIO", 1)
-    best = {"error": 2, "balanced_error": 4, "auc_error": 0}  # the last is no candidate
-    with memory_journal.writing(tmp_path) as file:
-        for name in ("digits", "iris"):
-            for i in LEARNERS["knn"].indices:
-                losses: dict[str, Any] = {
-                    m: 0.1 if i == k else 0.5 + i / 100 for m, k in best.items()
-                }
-                memory_journal.append(file, line(i, data=name, **losses))
-    done = memory_journal.read(tmp_path)
-    packed = memory_journal.records(done, "knn", {"digits": {}, "iris": {}})
-    every = memory_learners.configurations("knn")
-    assert len(every) == 6 and len(packed) == 2 * len(best)
-    for record in packed:
-        assert list(record.configurations) == [every[i] for i in (0, 1, 2, 4)]
-        assert record.losses.argmin() == (0, 1, 2, 4).index(best[record.tags["metric"]])
-        np.testing.assert_array_equal(record.seconds, [1.0, 2.0, 3.0, 5.0])
 
 
 def test_a_file_gets_the_defaults_that_were_trained_alone(tmp_path: Path) -> None:

@@ -6,8 +6,7 @@
 
 A learner's configurations, 16 to 64, are the same on every data set (``memory_learners.py``,
 ``memory_sources.py``), 3 folds each; the default of the library is one of them, or a run of its
-own (``run --defaults``). XGBoost's classifier is trained with 480 more, and its memory keeps those
-that are together the best. It takes some hours. Stop it at any time: each
+own (``run --defaults``). It takes some hours. Stop it at any time: each
 finished configuration is a line of ``journal.jsonl``, and ``run`` continues with what is missing.
 Data sets go from cheap to costly, each with all learners, so that every part is of use.
 

@@ -23,13 +23,11 @@ from memory_sources import SOURCES
 from memory_training import Record
 from tqdm.auto import tqdm
 
-from automl_plugins.meta import MetaDataset, TaskRecord, meta_features
-from automl_plugins.meta.designs import portfolio
+from automl_plugins.meta import TaskRecord, meta_features
 from automl_plugins.meta.files import read_records, write_records
 from automl_plugins.records.trial import Status
 
 _STATUS = {"complete": Status.COMPLETE, "timeout": Status.FAILED, "failed": Status.FAILED}
-_N_PORTFOLIO = 16  # configurations
 _DIGITS = 5  # significant digits of losses and meta-features; folds have at most 2 000 rows
 Key = tuple[str, str, int]  # learner, data set, index of the configuration
 
@@ -172,17 +170,13 @@ def finished(done: Mapping[Key, Record], learners: Collection[str]) -> list[str]
 
 def records(
     done: Mapping[Key, Record], learner: str, described: Mapping[str, dict[str, float]]
-) -> list[TaskRecord]:
-    """A record for each metric and each data set in ``described``.
-
-    Of the learner's candidates it has the ``portfolios``.
-    """
+) -> Iterator[TaskRecord]:
+    """A record for each metric and each data set in ``described``."""
     own, common = LEARNERS[learner], configurations(learner)
-    found = []
     for metric in METRICS[own.task]:
         for task, features in described.items():
             runs = [done[learner, task, i] for i in own.indices]
-            record = TaskRecord(
+            yield TaskRecord(
                 task,
                 [*common, *(run["values"] for run in runs[len(common) :])],
                 _round([run.get(metric) for run in runs]),
@@ -192,32 +186,6 @@ def records(
                 meta_features=features,
                 tags={"metric": metric, "family": SOURCES[task].family},
             )
-            found.append(record)
-    if not own.n_candidates:
-        return found
-    last = own.n_configurations + own.n_candidates
-    left_out = {*range(own.n_configurations, last)} - portfolios(learner, found)
-    return [
-        record.rows({i: c for i, c in enumerate(record.configurations) if i not in left_out})
-        for record in found
-    ]
-
-
-def portfolios(learner: str, records: Sequence[TaskRecord]) -> set[int]:
-    """Indices of the configurations that are in the portfolio by one of the metrics.
-
-    The first configurations of a memory cover the space evenly, and are rarely better than a good
-    default. Those that together are the best on its data sets are worth beginning with.
-    """
-    found: set[int] = set()
-    for metric in dict.fromkeys(record.tags["metric"] for record in records):
-        own = [record for record in records if record.tags["metric"] == metric]
-        memory = MetaDataset.from_records(own)
-        keys = memory.vector_space.keys(memory.vectors[memory.rows[0]]).tolist()
-        design = portfolio(space(learner), memory, None, _N_PORTFOLIO)
-        chosen = np.array([suggestion.vector for suggestion in design])
-        found |= {keys.index(key) for key in memory.vector_space.keys(chosen).tolist()}
-    return found
 
 
 def describe(task: str, folder: Path) -> dict[str, float]:

@@ -56,7 +56,6 @@ from automl_plugins.streams import Streams
 N_CONFIGURATIONS = 64
 LIBRARY = -1  # index of the configuration that a library chooses by the data
 _AFFORDED = 32  # configurations of learners that would take too long with all
-_CANDIDATES = 480  # of a learner that trains fast
 _N_COMPARED = 16  # configurations that identify a design
 STREAMS = Streams(2025)
 _SEED = 0  # of the models: equal configurations have equal losses
@@ -84,8 +83,6 @@ class Learner:
         default: Returns the values that the library chooses by the features and target of a data
             set, where they differ from the space's default.
         n_configurations: Number of configurations that are trained on every data set.
-        n_candidates: Number of further ones of which a memory keeps the best, see
-            ``memory_journal.portfolios``.
     """
 
     make: Callable[..., Any]
@@ -97,13 +94,12 @@ class Learner:
     task: Task = "classification"
     default: Callable[[FloatArray, Target], Values] | None = None
     n_configurations: int = N_CONFIGURATIONS
-    n_candidates: int = 0
 
     @property
     def indices(self) -> list[int]:
         """The indices of its configurations, with ``LIBRARY`` if there is a ``default``."""
         own = [LIBRARY] if self.default is not None else []
-        return [*range(self.n_configurations + self.n_candidates), *own]
+        return [*range(self.n_configurations), *own]
 
     def build(self, configuration: Values) -> Any:
         """The model of a configuration."""
@@ -280,11 +276,7 @@ LEARNERS: dict[str, Learner] = {
         n_configurations=_AFFORDED,
     ),
     "xgboost": Learner(
-        _xgboost("classification"),
-        _XGBOOST,
-        _XGBOOST_FIXED,
-        n_configurations=_AFFORDED,
-        n_candidates=_CANDIDATES,
+        _xgboost("classification"), _XGBOOST, _XGBOOST_FIXED, n_configurations=_AFFORDED
     ),
     "catboost": Learner(
         _catboost,
@@ -343,10 +335,10 @@ def configurations(learner: str) -> tuple[Values, ...]:
     """The configurations of a learner that are the same on every data set.
 
     The first is the default; the others are a scrambled Sobol sequence over all hyperparameters,
-    whose inactive values and duplicates are dropped. A regressor has the first configurations of
-    the classifier with the same space.
+    whose inactive values and duplicates are dropped. A regressor has the configurations of the
+    classifier with the same space.
     """
-    n = LEARNERS[learner].n_configurations + LEARNERS[learner].n_candidates
+    n = LEARNERS[learner].n_configurations
     vectors = VectorSpace(space(learner))
     default = np.array(space(learner).get_default_configuration().get_array())
     rng = STREAMS.generator(f"{learner.removesuffix('_regression')}: configurations")
