@@ -15,6 +15,7 @@ from ConfigSpace import ConfigurationSpace
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.meta.alignment import AlignOptions, Coverage, MemoryMismatch, align
 from automl_plugins.meta.tasks import MetaTask, meta_feature_names_of, meta_feature_values
+from automl_plugins.records.checks import check_shape
 from automl_plugins.records.scores import by_task, tame
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status, known_seconds
@@ -62,11 +63,11 @@ class MetaDataset:
 
     def __post_init__(self) -> None:
         n = len(self.task)
-        for name in ("vectors", "losses", "seconds", "status", "imputed"):
-            expected = (n, len(self.space)) if name in ("vectors", "imputed") else (n,)
-            column = getattr(self, name)
-            if column is not None and (shape := column.shape) != expected:
-                raise ValueError(f"{name} must have shape {expected}, got {shape}.")
+        for name in ("losses", "seconds", "status"):
+            check_shape(name, getattr(self, name), n)
+        check_shape("vectors", self.vectors, n, len(self.space))
+        if self.imputed is not None:
+            check_shape("imputed", self.imputed, *self.vectors.shape)
         object.__setattr__(self, "seconds", known_seconds(self.seconds))
         if n and (self.task.min() < 0 or self.task.max() >= len(self.tasks)):
             raise ValueError(f"task must lie in [0, {len(self.tasks)}).")

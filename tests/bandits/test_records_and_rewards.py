@@ -57,12 +57,12 @@ def test_statistics_are_those_of_a_plain_loop(pulls: list[tuple[int, float | Non
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"arm": [0, -1]}, "arm must be >= 0, got -1 in row 1"),
-        ({"reward": [0.5, 1.5]}, r"reward must lie in \[0, 1\], got 1.5 in row 1"),
+        ({"arm": [0, -1]}, "arm must be >= 0; row 1 has -1"),
+        ({"reward": [0.5, 1.5]}, r"reward must lie in \[0, 1\]; row 1 has 1.5"),
         ({"reward": [-0.1, 0.5]}, "row 0"),
         ({"seconds": [1.0, -1.0]}, "seconds"),
         ({"seconds": [math.inf, 1.0]}, "seconds"),
-        ({"status": [0, 7]}, "status must be a Status, got 7 in row 1"),
+        ({"status": [0, 7]}, "status must be a Status; row 1 has 7"),
         ({"reward": [NAN, 0.5]}, "reward of a COMPLETE pull must be known"),
         ({"reward": [0.5]}, r"reward must have shape \(2,\), got \(1,\)"),
     ],
