@@ -110,14 +110,15 @@ def read_comparison(files: Sequence[str]) -> pd.DataFrame:
     import pandas as pd
 
     # One of these names may be that of a method or of the tasks.
-    scores = [f for f in files if len(set(_KEYS).intersection(read_csv(f, nrows=0))) < 2]
+    headers = {file: [str(name) for name in read_csv(file, nrows=0)] for file in files}
+    scores = [file for file, names in headers.items() if len({*_KEYS} & {*names}) < 2]
     if scores and len(files) > 1:
         raise ValueError(
             "Only files of runs can be compared together; they have the columns"
             f" {_RUN_COLUMNS}, and {scores[0]} has not."
         )
     if scores:
-        return _read_scores(files[0])
+        return _read_scores(files[0], *headers[files[0]])
     return pd.concat([_read_named_runs(file) for file in files], ignore_index=True)
 
 
@@ -135,10 +136,9 @@ def _read_named_runs(file: str) -> pd.DataFrame:
     return runs
 
 
-def _read_scores(file: str) -> pd.DataFrame:
+def _read_scores(file: str, first: str, *methods: str) -> pd.DataFrame:
     from pandas.api.types import is_numeric_dtype
 
-    first, *methods = read_csv(file, nrows=0).columns
     if not methods:
         raise ValueError(
             f"{file} is no table of comma-separated values: its one column is {first!r}."
