@@ -218,7 +218,7 @@ def test_seconds_of_a_timeout_reach_the_running_time_model(tmp_path: Path) -> No
     vectors = VectorSpace(search_space())
     both = vectors.sample(100, np.random.default_rng(0))
     is_slow = both[:, vectors.space.index_of["kind"]] == 1.0
-    fitted = selector_of(smac).proposer._fitted._last[2]
+    fitted = selector_of(smac).proposer._fitted._last[1]
     seconds = np.exp(fitted.log_seconds(vectors.features(both)))
     assert seconds[is_slow].min() > 5 * seconds[~is_slow].max()
 
