@@ -115,16 +115,6 @@ class Round:
         return cls(int(data["index"]), float(data["limit"]), decisions, finished)
 
 
-def lost_incumbent(opened: Round, records: ArmRecords, arms: Sequence[int]) -> int | None:
-    """The arm of the best of the records, if a round dropped it although it can still be pulled.
-
-    ``records`` are the pulls that the round was drawn from, ``arms`` can still be pulled.
-    """
-    dropped = {d.arm for d in opened.decisions if not d.advances} & set(arms)
-    best = records.incumbents()
-    return min(best) if best and best <= dropped else None
-
-
 @dataclass(frozen=True)
 class Turn:
     """The next step of a search.
