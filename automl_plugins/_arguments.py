@@ -6,7 +6,8 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache, wraps
 from importlib import import_module
@@ -18,6 +19,7 @@ import numpy as np
 _LONGEST = 60  # characters of a value
 _LARGEST = sys.float_info.max  # whole numbers above it cannot become floats
 T = TypeVar("T")
+H = TypeVar("H", bound=Hashable)
 
 
 def check_integer(name: str, value: Any, least: int, *, optional: bool = False) -> None:
@@ -99,6 +101,11 @@ def did_you_mean(given: Any, known: Iterable[str], *, about: str = "") -> str:
     """
     near = get_close_matches(given, known, n=1) if isinstance(given, str) else []
     return f" Did you mean {about}{near[0]!r}?" if near else ""
+
+
+def repeated(names: Iterable[H]) -> list[H]:
+    """The names that occur more than once, in their order."""
+    return [name for name, n in Counter(names).items() if n > 1]
 
 
 def refuse_foreign(

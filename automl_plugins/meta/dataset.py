@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
+from automl_plugins._arguments import repeated
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.meta.alignment import AlignOptions, Coverage, MemoryMismatch, align
 from automl_plugins.meta.tasks import MetaTask, meta_feature_names_of, meta_feature_values
@@ -76,7 +77,7 @@ class MetaDataset:
         names = [task.name for task in self.tasks]
         if empty := sorted({*names} - {names[t] for t in set(self.task.tolist())}):
             raise ValueError(f"Tasks must have runs, {', '.join(empty)} has none.")
-        if twice := sorted({name for name in names if names.count(name) > 1}):
+        if twice := sorted(repeated(names)):
             raise ValueError(f"Tasks must have names of their own, {', '.join(twice)} does not.")
 
     # --- how it is built ----------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins._arguments import check_flag, describe
+from automl_plugins._arguments import check_flag, describe, repeated
 from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.records.checks import as_floats, check_seconds, check_shape, refuse_rows
 from automl_plugins.records.trial import (
@@ -240,7 +240,7 @@ def parameter_columns(
     if isinstance(parameters, str):
         raise TypeError(f"parameters must be names of columns: [{parameters!r}].")
     columns = list(frame.columns)
-    if twice := [str(c) for c in dict.fromkeys(columns) if columns.count(c) > 1]:
+    if twice := [str(column) for column in repeated(columns)]:
         raise ValueError(f"The frame has more than one column {', '.join(map(repr, twice))}.")
     if parameters is None:
         parameters = [c for c in columns if c not in measured]

@@ -7,13 +7,13 @@ import os
 import re
 import warnings
 import zlib
-from collections import Counter
 from collections.abc import Sequence
 from gzip import BadGzipFile
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
+from automl_plugins._arguments import repeated
 from automl_plugins.formats import format_count, join_names, one_line
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _check_header(path: str | os.PathLike[str], skiprows: int) -> None:
     (header,) = pd.read_csv(
         path, header=None, nrows=1, dtype=str, keep_default_na=False, skiprows=skiprows
     ).to_numpy()
-    if twice := sorted(name for name, n in Counter(header).items() if name and n > 1):
+    if twice := sorted(filter(None, repeated(header))):
         raise ValueError(f"{path} has more than one column {join_names(twice)}.")
 
 
