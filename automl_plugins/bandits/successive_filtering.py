@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from automl_plugins._arguments import check_choice, check_finite, check_integer
 from automl_plugins.arrays import FloatArray, IntArray
+from automl_plugins.records.trial import finite_or_none
 from automl_plugins.streams import Streams
 
 from .policy import ArmChoice, best_of
@@ -406,7 +407,7 @@ class SuccessiveFiltering:
         draws = streams.generator("filter", previous.index + 1).random(int(before.max()) + 1)
         decisions = []
         for place, arm in enumerate(before.tolist()):
-            score = float(scores[place]) if np.isfinite(scores[place]) else None
+            score = finite_or_none(scores[place])
             probability = float(probabilities[place])
             advances = bool(judged[place] and draws[arm] < probability)
             if arm not in ready:
