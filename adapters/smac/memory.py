@@ -231,10 +231,9 @@ def write_history(
 
 def _worst(record: TaskRecord) -> float:
     """The largest loss of a complete run, else of any; 1 without any, which is warned of."""
-    complete = record.losses[(record.status == Status.COMPLETE) & np.isnan(record.budget)]
-    known = complete if len(complete) else record.losses[~np.isnan(record.losses)]
-    if len(known):
-        return float(known.max())
+    for losses in (record.complete_losses, record.losses):
+        if not np.isnan(losses).all():
+            return float(np.nanmax(losses))
     if len(record):
         warnings.warn(
             f"No run of {record.name!r} has a loss: its {len(record)} failed ones get the cost 1,"

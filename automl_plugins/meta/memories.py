@@ -23,7 +23,6 @@ from automl_plugins.meta.tasks import read_meta_features
 from automl_plugins.newest import Newest
 from automl_plugins.records.history import History
 from automl_plugins.records.task_record import TaskRecord
-from automl_plugins.records.trial import Status
 from automl_plugins.spaces.choices import one_of
 from automl_plugins.spaces.values import ABSENT, reader
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -375,8 +374,7 @@ def _uninformative(known: Known) -> dict[str, str]:
             contents[task.name] = [known.vectors[rows].tobytes()]
     else:
         for record in known:
-            full = (record.status == Status.COMPLETE) & np.isnan(record.budget)
-            losses.setdefault(record.name, []).append(np.where(full, record.losses, np.nan))
+            losses.setdefault(record.name, []).append(record.complete_losses)
             contents.setdefault(record.name, []).append(repr(record.configurations))
     found: dict[str, str] = {}
     seen: dict[Any, str] = {}

@@ -120,6 +120,12 @@ class TaskRecord:
         best = f", best loss {known.min():.4g}" if known.size else ""
         return f"TaskRecord({self.name!r}, {count_statuses(self.status)}{best})"
 
+    @property
+    def complete_losses(self) -> FloatArray:
+        """Losses of the runs that are complete and in full (n,), NaN for all others."""
+        full = (self.status == Status.COMPLETE) & np.isnan(self.budget)
+        return np.where(full, self.losses, np.nan)
+
     def described(
         self,
         *,
