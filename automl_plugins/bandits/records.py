@@ -191,19 +191,11 @@ class RewardScale:
 
         Args:
             losses: Minimised.
-            reward_range: Losses with reward 1 and 0, if known; overrides all rules.
-
-        Raises:
-            ValueError: If the two are not finite or not in ascending order.
+            reward_range: Losses with reward 1 and 0, if known, of ``loss_range``; overrides all
+                rules.
         """
         if reward_range is not None:
-            best, worst = reward_range
-            if not (np.isfinite(best) and np.isfinite(worst) and best < worst):
-                raise ValueError(
-                    "reward_range must be two finite losses, the better one first, got"
-                    f" {reward_range!r}."
-                )
-            return cls(float(best), float(worst), "rewards are scaled by the given range")
+            return cls(*reward_range, "rewards are scaled by the given range")
         values = np.asarray(losses, dtype=np.float64)
         values = np.clip(values[np.isfinite(values)], -HUGE, HUGE)
         if not len(values) or (values.min() >= 0.0 and values.max() <= 1.0):

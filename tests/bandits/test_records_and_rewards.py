@@ -99,9 +99,6 @@ def test_equal_losses_are_all_good() -> None:
 def test_a_given_range_overrides() -> None:
     scale = RewardScale.of([0.2, 0.9], reward_range=(0.0, 0.5))
     np.testing.assert_allclose(scale.rewards([0.0, 0.25, 0.9, -1.0]), [1.0, 0.5, 0.0, 1.0])
-    for wrong in ((1.0, 0.0), (0.0, math.inf), (0.0, 0.0), (NAN, 1.0)):
-        with pytest.raises(ValueError, match="the better one first"):
-            RewardScale.of([], reward_range=wrong)
 
 
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=20))
