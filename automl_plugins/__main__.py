@@ -93,6 +93,20 @@ def _make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"automl_plugins {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
+    _add_compare(commands)
+    replay = commands.add_parser(
+        "replay",
+        help="run methods on recorded tables",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    replay.set_defaults(run=_replay)
+    replay.add_argument("config", type=Path, metavar="CONFIG", help="a TOML file, see below")
+    _add_store(commands)
+    return parser
+
+
+def _add_compare(commands: Any) -> None:
     compare = commands.add_parser(
         "compare",
         help="which method is better, and is the difference real",
@@ -141,14 +155,9 @@ def _make_parser() -> argparse.ArgumentParser:
         help="tasks on which two methods tie: each gets half of their ranks (zsplit, the default),"
         " they are ranked and dropped (pratt), or dropped before ranking (wilcox)",
     )
-    replay = commands.add_parser(
-        "replay",
-        help="run methods on recorded tables",
-        epilog=_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    replay.set_defaults(run=_replay)
-    replay.add_argument("config", type=Path, metavar="CONFIG", help="a TOML file, see below")
+
+
+def _add_store(commands: Any) -> None:
     store = commands.add_parser("store", help="look into a store of runs, copy it, delete from it")
     actions = store.add_subparsers(dest="action", required=True)
 
@@ -180,7 +189,6 @@ def _make_parser() -> argparse.ArgumentParser:
     delete.add_argument(
         "--yes", action="store_true", help="without it nothing is deleted, only counted"
     )
-    return parser
 
 
 def _compare(args: argparse.Namespace) -> None:

@@ -6,7 +6,8 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache, wraps
 from importlib import import_module
@@ -18,6 +19,7 @@ import numpy as np
 _LONGEST = 60  # characters of a value
 _LARGEST = sys.float_info.max  # whole numbers above it cannot become floats
 T = TypeVar("T")
+H = TypeVar("H", bound=Hashable)
 
 
 def check_integer(name: str, value: Any, least: int, *, optional: bool = False) -> None:
@@ -104,6 +106,11 @@ def did_you_mean(given: Any, known: Iterable[str], *, about: str = "") -> str:
 def hint_of_seed(given: Any) -> str:
     """The last sentence of a message about a number in another argument's place; else empty."""
     return f" A seed is given by its name: seed={given}." if _is(Integral, given) else ""
+
+
+def repeated(names: Iterable[H]) -> list[H]:
+    """The names that occur more than once, in their order."""
+    return [name for name, n in Counter(names).items() if n > 1]
 
 
 def refuse_foreign(

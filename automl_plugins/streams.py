@@ -11,6 +11,8 @@ import zlib
 
 import numpy as np
 
+from automl_plugins._arguments import check_integer
+
 
 class Streams:
     """Factory of generators, one for each (name, index...).
@@ -27,12 +29,9 @@ class Streams:
     """
 
     def __init__(self, seed: int | None = None) -> None:
+        check_integer("seed", seed, 0, optional=True)
         if seed is None:
             seed = int(np.random.SeedSequence().generate_state(1)[0])
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
-            raise TypeError(f"seed must be an integer or None, got {seed!r}.")
-        if seed < 0:
-            raise ValueError(f"seed must be >= 0, got {seed}.")
         self.seed = int(seed)
 
     def generator(self, name: str, *index: int) -> np.random.Generator:

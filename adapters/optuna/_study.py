@@ -13,6 +13,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins.arrays import BoolArray, FloatArray
+from automl_plugins.newest import Newest
 from automl_plugins.proposers.refits import refit_point
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status, oldest_running, unix_time
@@ -104,7 +105,7 @@ class StudyReader:
         self._said = False  # that no trial has a cost
         self._begun: int | None = None  # number of the first trial that the study was read for
         self._conditions: tuple[int, list[Rule], set[str]] = (-1, [], set())
-        self._space: tuple[Any, UnionSpace] | None = None
+        self._space: Newest[UnionSpace] = Newest()
         # The space, the last finished trial, and the rows of all of them.
         self._finished: tuple[UnionSpace, StudyTrial, _Rows] | None = None
 
@@ -127,7 +128,7 @@ class StudyReader:
         trials = _private.whole_study(study).get_trials(deepcopy=False)
         if not reading.is_continued_by(trials):  # lost or reordered, or of another study
             reading, self._begun = Reading(), trial.number
-            self._conditions, self._space, self._finished = (-1, [], set()), None, None
+            self._conditions, self._finished = (-1, [], set()), None
         columns = reading.columns
         finished: list[FrozenTrial] = []
         running: list[FrozenTrial] = []
@@ -211,10 +212,7 @@ class StudyReader:
         distributions = {n: d for n, d in known.items() if n not in gone or n in asked}
         # A range from 0 to 1 equals ``POSITION``.
         key = (distributions, rules, [n for n, d in distributions.items() if d is POSITION])
-        last = self._space  # read once: threads share the reader
-        if last is None or last[0] != key:
-            self._space = last = (key, UnionSpace(distributions, rules, self._ordinal))
-        return last[1]
+        return self._space.get(key, lambda: UnionSpace(distributions, rules, self._ordinal))
 
     def _rules(self, view: View) -> tuple[list[Rule], set[str]]:
         """The conditions, and the expected names that the trials contradict."""

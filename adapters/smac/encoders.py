@@ -16,7 +16,7 @@ from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.targets import TARGETS, Target, transform
 from automl_plugins.records.trial import Status
 
-from .trials import canonical, read_trial
+from .trials import canonical, check_one_objective, read_trial
 
 _FLOOR = 1e-3  # seconds: below a millisecond, clocks mostly measure their own overhead
 
@@ -42,11 +42,7 @@ class CostEncoder(AbstractRunHistoryEncoder):
     """
 
     def __init__(self, scenario: Scenario, *, target: Target = "log_regret") -> None:
-        if scenario.count_objectives() > 1:
-            raise ValueError(
-                f"{type(self).__name__} encodes one objective, the scenario has"
-                f" {scenario.count_objectives()}: {scenario.objectives}."
-            )
+        check_one_objective(type(self).__name__, scenario)
         check_choice("target", target, TARGETS)
         super().__init__(scenario)
         self.target = target

@@ -27,6 +27,7 @@ from ._private import Facade
 from .encoders import CostAndSecondsEncoder, CostEncoder
 from .model_parts import EIPerSecond, QuantileBound, SurrogateModel
 from .proposing import ExplainCallback, ProposerConfigSelector, check_random_design
+from .trials import check_one_objective
 
 
 class GBQRFacade(Facade):
@@ -87,10 +88,10 @@ class GBQRFacade(Facade):
         options = {name: parts.pop(name) for name in self._options if name in parts}
         allowed = "a Scenario first, then the target function"
         check_kind(type(self).__name__, scenario, Scenario, allowed)
-        if scenario.count_objectives() > 1 or parts.get("multi_objective_algorithm") is not None:
+        check_one_objective(type(self).__name__, scenario)
+        if parts.get("multi_objective_algorithm") is not None:
             raise ValueError(
-                f"{type(self).__name__} minimises one objective: combine several into one cost, or"
-                " use HyperparameterOptimizationFacade."
+                f"multi_objective_algorithm: {type(self).__name__} takes one objective."
             )
         parts = {name: part for name, part in parts.items() if part is not None}
         replaced = sorted(parts.keys() & _MODEL_PARTS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from typing import Any, TypedDict, Unpack
 
@@ -23,6 +22,7 @@ from automl_plugins.meta.warm_start import (
     n_suggestions,
     name_of,
 )
+from automl_plugins.records.trial import finite_or_none
 from automl_plugins.spaces.values import as_configuration, to_values
 
 from .trials import adopted
@@ -128,9 +128,15 @@ class MetaInitialDesign(AbstractInitialDesign):
             "mode": mode,
             "default": SobolInitialDesign.__name__ if default is None else type(default).__name__,
             "memory": _describe_memory(dataset),
-            "meta_features": None if task is None else {n: _plain(v) for n, v in task.items()},
+            "meta_features": None
+            if task is None
+            else {n: finite_or_none(v) for n, v in task.items()},
             "suggestions": [
-                dict(configuration=dict(s.configuration), score=_plain(s.score), reason=s.reason)
+                dict(
+                    configuration=dict(s.configuration),
+                    score=finite_or_none(s.score),
+                    reason=s.reason,
+                )
                 for s in self.suggestions
             ],
             "notes": list(self.suggestions.notes),
@@ -261,8 +267,3 @@ def _distinct(configs: list[Configuration]) -> list[Configuration]:
 
 def _values(configs: list[Configuration]) -> list[dict[str, Any]]:
     return [to_values(c.config_space, c.get_array()[None, :])[0] for c in configs]
-
-
-def _plain(number: float) -> float | None:
-    """A number as JSON keeps it: None for NaN and infinities."""
-    return float(number) if math.isfinite(number) else None

@@ -30,7 +30,16 @@ from automl_plugins.records.trial import Status
 from automl_plugins.spaces.values import as_configuration, to_vector, values_of
 
 from ._private import scenario_of
-from .trials import NOTE, FinishedTrial, Run, Source, describe_run, runs_in, runs_of
+from .trials import (
+    NOTE,
+    FinishedTrial,
+    Run,
+    Source,
+    check_one_objective,
+    describe_run,
+    runs_in,
+    runs_of,
+)
 
 # --- searches -------------------------------------------------------------------------------
 
@@ -222,10 +231,9 @@ def write_history(
 
 def _worst(record: TaskRecord) -> float:
     """The largest loss of a complete run, else of any; 1 without any, which is warned of."""
-    complete = record.losses[(record.status == Status.COMPLETE) & np.isnan(record.budget)]
-    known = complete if len(complete) else record.losses[~np.isnan(record.losses)]
-    if len(known):
-        return float(known.max())
+    for losses in (record.complete_losses, record.losses):
+        if not np.isnan(losses).all():
+            return float(np.nanmax(losses))
     if len(record):
         warnings.warn(
             f"No run of {record.name!r} has a loss: its {len(record)} failed ones get the cost 1,"
@@ -314,15 +322,12 @@ class RecordCallback(SearchRecorder, Callback):
         run = self._named(describe_run(smbo.runhistory, scenario))
         if run.table is None:
             raise ValueError("The Scenario has no name, so the task has none: pass task=.")
-        for what, n in (
-            ("instances", len(scenario.instances or ())),
-            ("objectives", scenario.count_objectives()),
-        ):
-            if n > 1:
-                raise ValueError(
-                    f"The scenario has {n} {what}, whose losses cannot be compared: RecordCallback"
-                    " takes scenarios with one."
-                )
+        check_one_objective("RecordCallback", scenario)
+        if (n := len(scenario.instances or ())) > 1:
+            raise ValueError(
+                f"The scenario has {n} instances, whose losses cannot be compared: RecordCallback"
+                " takes scenarios with one."
+            )
         return run
 
     def _named(self, run: Run) -> Run:

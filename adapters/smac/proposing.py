@@ -28,7 +28,7 @@ from automl_plugins.streams import Streams
 from ._private import Selector
 from .description import describe
 from .initial_design import SUGGESTED
-from .trials import Rows, adopted, canonical
+from .trials import Rows, adopted, canonical, check_one_objective
 
 _logger = logging.getLogger("smac.automl_plugins")
 
@@ -91,12 +91,7 @@ class ProposerConfigSelector(Selector):
         random_design: AbstractRandomDesign | None = None,
         seed: int | None = None,
     ) -> None:
-        if scenario.count_objectives() > 1:
-            raise ValueError(
-                "The proposers of automl_plugins minimise one objective, the scenario has"
-                f" {scenario.count_objectives()}: {scenario.objectives}. Combine them into one"
-                " cost, or use a facade of SMAC without ProposerConfigSelector."
-            )
+        check_one_objective(type(self).__name__, scenario)
         if isinstance(proposer, type) or not callable(getattr(proposer, "propose", None)):
             raise TypeError(
                 "proposer must be one of the core, such as automl_plugins.recipes.gbqr(),"

@@ -132,6 +132,15 @@ class Run:
         return trials
 
 
+def check_one_objective(who: str, scenario: Scenario) -> None:
+    """Raise ValueError for a scenario with several objectives; ``who`` takes one."""
+    if (n := scenario.count_objectives()) > 1:
+        raise ValueError(
+            f"{who} takes one objective, the scenario has {n}: {scenario.objectives}. Combine"
+            " them into one cost, or use a facade with parts of SMAC only."
+        )
+
+
 def owns(source: str) -> bool:
     """Whether a source is a folder with run histories, at most 3 levels down."""
     return os.path.isdir(source) and any(_files(Path(source)))

@@ -297,8 +297,7 @@ class AlwaysBest(Policy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.arm is not None and self.arm < 0:
-            raise ValueError(f"arm must be the number of an arm, >= 0, or None, got {self.arm!r}.")
+        check_integer("arm", self.arm, 0, optional=True)
 
     def _pick(self, standing: Standing, rng: np.random.Generator) -> int:
         arms = standing.arms

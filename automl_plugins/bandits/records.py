@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
+from automl_plugins.records.checks import check_seconds, check_shape, refuse_rows
 from automl_plugins.records.scores import HUGE, tame
 from automl_plugins.records.trial import LONGEST, Status, count_statuses
 
@@ -45,20 +46,15 @@ class ArmRecords:
     def __post_init__(self) -> None:
         n = len(self.arm)
         for name, column in vars(self).items():
-            if column.shape != (n,):
-                raise ValueError(f"{name} must have shape ({n},), got {column.shape}.")
+            check_shape(name, column, n)
         reward, seconds = self.reward, self.seconds
         unknown = (self.status == Status.COMPLETE) & np.isnan(reward)
-        for name, rule, wrong in (
-            ("arm", "must be >= 0", self.arm < 0),
-            ("reward", "must lie in [0, 1]", (reward < 0) | (reward > 1)),
-            ("seconds", "must be finite, >= 0", (seconds < 0) | np.isinf(seconds)),
-            ("status", "must be a Status", ~np.isin(self.status, list(Status))),
-            ("reward", "of a COMPLETE pull must be known", unknown),
-        ):
-            if wrong.any():
-                row = int(wrong.argmax())
-                raise ValueError(f"{name} {rule}, got {getattr(self, name)[row]} in row {row}.")
+        refuse_rows("arm", self.arm, self.arm < 0, "must be >= 0")
+        refuse_rows("reward", reward, (reward < 0) | (reward > 1), "must lie in [0, 1]")
+        check_seconds("seconds", seconds)
+        no_status = ~np.isin(self.status, list(Status))
+        refuse_rows("status", self.status, no_status, "must be a Status")
+        refuse_rows("reward", reward, unknown, "of a COMPLETE pull must be known")
         object.__setattr__(self, "seconds", np.where(seconds > LONGEST, np.nan, seconds))
 
     def __repr__(self) -> str:
@@ -195,19 +191,11 @@ class RewardScale:
 
         Args:
             losses: Minimised.
-            reward_range: Losses with reward 1 and 0, if known; overrides all rules.
-
-        Raises:
-            ValueError: If the two are not finite or not in ascending order.
+            reward_range: Losses with reward 1 and 0, if known, of ``loss_range``; overrides all
+                rules.
         """
         if reward_range is not None:
-            best, worst = reward_range
-            if not (np.isfinite(best) and np.isfinite(worst) and best < worst):
-                raise ValueError(
-                    "reward_range must be two finite losses, the better one first, got"
-                    f" {reward_range!r}."
-                )
-            return cls(float(best), float(worst), "rewards are scaled by the given range")
+            return cls(*reward_range, "rewards are scaled by the given range")
         values = np.asarray(losses, dtype=np.float64)
         values = np.clip(values[np.isfinite(values)], -HUGE, HUGE)
         if not len(values) or (values.min() >= 0.0 and values.max() <= 1.0):

@@ -17,7 +17,7 @@ from automl_plugins.formats import MARKDOWN, format_count, one_line
 from automl_plugins.records.trial import Status
 
 from .records import ArmRecords, ArmStatistics, Pulls
-from .successive_filtering import Decision, Round, Unit, lost_incumbent
+from .successive_filtering import Decision, Round, Unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -279,18 +279,19 @@ def describe_round(outcome: Round, names: Sequence[str], unit: Unit) -> str:
 def describe_losses(
     opened: Iterable[Round], records: ArmRecords, arms: Sequence[int], names: Sequence[str]
 ) -> list[str]:
-    """A line for each of the rounds that drops the arm of the best trial, see ``lost_incumbent``.
+    """A line for each round that drops the arm of the best trial, although it can still be pulled.
 
+    ``records`` are the pulls that the rounds were drawn from, ``arms`` can still be pulled,
     ``names`` are those of all arms.
     """
-    lost = [(each.index + 1, lost_incumbent(each, records, arms)) for each in opened]
+    best = records.incumbents()
     return [
         one_line(
-            f"Round {number} drops {names[arm]}, the arm of the best trial so far: score='mean'"
-            " compares mean rewards. score='maximum' would keep it."
+            f"Round {each.index + 1} drops {names[min(best)]}, the arm of the best trial so far:"
+            " score='mean' compares mean rewards. score='maximum' would keep it."
         )
-        for number, arm in lost
-        if arm is not None
+        for each in opened
+        if best and best <= {d.arm for d in each.decisions if not d.advances} & set(arms)
     ]
 
 

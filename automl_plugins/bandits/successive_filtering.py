@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from automl_plugins._arguments import check_choice, check_finite, check_integer
 from automl_plugins.arrays import FloatArray, IntArray
+from automl_plugins.records.trial import finite_or_none
 from automl_plugins.streams import Streams
 
 from .policy import ArmChoice, best_of
@@ -113,16 +114,6 @@ class Round:
         decisions = tuple(Decision(**d) for d in data["decisions"])
         finished = int(data.get("finished") or 0)
         return cls(int(data["index"]), float(data["limit"]), decisions, finished)
-
-
-def lost_incumbent(opened: Round, records: ArmRecords, arms: Sequence[int]) -> int | None:
-    """The arm of the best of the records, if a round dropped it although it can still be pulled.
-
-    ``records`` are the pulls that the round was drawn from, ``arms`` can still be pulled.
-    """
-    dropped = {d.arm for d in opened.decisions if not d.advances} & set(arms)
-    best = records.incumbents()
-    return min(best) if best and best <= dropped else None
 
 
 @dataclass(frozen=True)
@@ -416,7 +407,7 @@ class SuccessiveFiltering:
         draws = streams.generator("filter", previous.index + 1).random(int(before.max()) + 1)
         decisions = []
         for place, arm in enumerate(before.tolist()):
-            score = float(scores[place]) if np.isfinite(scores[place]) else None
+            score = finite_or_none(scores[place])
             probability = float(probabilities[place])
             advances = bool(judged[place] and draws[arm] < probability)
             if arm not in ready:

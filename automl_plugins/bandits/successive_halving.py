@@ -19,10 +19,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+from automl_plugins._arguments import check_integer
 
 C = TypeVar("C")
 
@@ -92,8 +94,7 @@ def promotions(r_min: float, eta: int) -> int:
         ValueError: For an argument outside its range.
         TypeError: For an ``eta`` that is not whole.
     """
-    if _whole("eta", eta) < 2:
-        raise ValueError(f"eta must be at least 2, got {eta!r}: one in eta is promoted.")
+    check_integer("eta", eta, 2)
     if not 0.0 < r_min <= 1.0:
         raise ValueError(
             f"r_min must lie in (0, 1], got {r_min!r}: it is a part of the full resource."
@@ -114,7 +115,8 @@ class _Schedule(ABC):
 
     def __post_init__(self) -> None:
         least, why = self._least(promotions(self.r_min, self.eta))
-        if _whole("n", self.n) < least:
+        check_integer("n", self.n, 1)
+        if self.n < least:
             raise ValueError(
                 f"n must be at least {least} with r_min={self.r_min:g} and eta={self.eta}, {why},"
                 f" got {self.n}."
@@ -221,12 +223,8 @@ class SuccessiveHalving(_Schedule):
             TypeError: For an argument that is not whole.
         """
         promotions(1.0, eta)
-        if _whole("s", s) < 0:
-            raise ValueError(f"s must be at least 0, got {s}.")
-        if _whole("budget", budget) <= s:
-            raise ValueError(
-                f"budget must be at least {s + 1}, a full evaluation for each rung, got {budget}."
-            )
+        check_integer("s", s, 0)
+        check_integer("budget", budget, s + 1)  # a full evaluation for each rung
         return cls(budget * eta**s // (s + 1), 1 / eta**s, eta)
 
     @property
@@ -268,10 +266,3 @@ class Hyperband(_Schedule):
         """The schedules, the one that explores most first."""
         order = range(promotions(self.r_min, self.eta), -1, -1)
         return tuple(SuccessiveHalving.of_budget(self.n, s, eta=self.eta) for s in order)
-
-
-def _whole(name: str, value: Any) -> int:
-    """The value, if it is a whole number."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an integer, got {value!r}.")
-    return int(value)

@@ -12,9 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
+from automl_plugins._arguments import repeated
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.meta.alignment import AlignOptions, Coverage, MemoryMismatch, align
 from automl_plugins.meta.tasks import MetaTask, meta_feature_names_of, meta_feature_values
+from automl_plugins.records.checks import check_shape
 from automl_plugins.records.scores import by_task, tame
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status, known_seconds
@@ -62,11 +64,11 @@ class MetaDataset:
 
     def __post_init__(self) -> None:
         n = len(self.task)
-        for name in ("vectors", "losses", "seconds", "status", "imputed"):
-            expected = (n, len(self.space)) if name in ("vectors", "imputed") else (n,)
-            column = getattr(self, name)
-            if column is not None and (shape := column.shape) != expected:
-                raise ValueError(f"{name} must have shape {expected}, got {shape}.")
+        for name in ("losses", "seconds", "status"):
+            check_shape(name, getattr(self, name), n)
+        check_shape("vectors", self.vectors, n, len(self.space))
+        if self.imputed is not None:
+            check_shape("imputed", self.imputed, *self.vectors.shape)
         object.__setattr__(self, "seconds", known_seconds(self.seconds))
         if n and (self.task.min() < 0 or self.task.max() >= len(self.tasks)):
             raise ValueError(f"task must lie in [0, {len(self.tasks)}).")
@@ -75,7 +77,7 @@ class MetaDataset:
         names = [task.name for task in self.tasks]
         if empty := sorted({*names} - {names[t] for t in set(self.task.tolist())}):
             raise ValueError(f"Tasks must have runs, {', '.join(empty)} has none.")
-        if twice := sorted({name for name in names if names.count(name) > 1}):
+        if twice := sorted(repeated(names)):
             raise ValueError(f"Tasks must have names of their own, {', '.join(twice)} does not.")
 
     # --- how it is built ----------------------------------------------------------------------

@@ -20,9 +20,9 @@ from automl_plugins.meta.alignment import MemoryMismatch, note_coverage
 from automl_plugins.meta.bundled import LEARNERS, bundled
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.tasks import read_meta_features
+from automl_plugins.newest import Newest
 from automl_plugins.records.history import History
 from automl_plugins.records.task_record import TaskRecord
-from automl_plugins.records.trial import Status
 from automl_plugins.spaces.choices import one_of
 from automl_plugins.spaces.values import ABSENT, reader
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -267,7 +267,7 @@ class TaskMemory:
         self.exclude: frozenset[str] = frozenset()
         self._noted: set[str] = set()
         self._nothing = ""  # why there is nothing in a memory that is filling
-        self._last: tuple[VectorSpace, MetaDataset | str] | None = None
+        self._aligned: Newest[MetaDataset | str] = Newest()
         try:
             if isinstance(memory, str) and is_to_come(memory):
                 raise MemoryMismatch(f"There is no database {memory!r} yet.")
@@ -291,7 +291,7 @@ class TaskMemory:
     def without(self, names: Collection[str]) -> Self:
         """The same memory with further tasks left out, all of them if need be."""
         other = copy.copy(self)
-        other.exclude, other._last = self.exclude | set(names), None
+        other.exclude, other._aligned = self.exclude | set(names), Newest()
         return other
 
     def on(self, space: VectorSpace) -> MetaDataset:
@@ -303,12 +303,10 @@ class TaskMemory:
         """
         if self._nothing:
             raise MemoryMismatch(self._nothing, expected=True)
-        last = self._last  # read once: threads share the memory
-        if last is None or last[0] is not space:
-            self._last = last = (space, self._align(space))
-        if isinstance(last[1], str):
-            raise MemoryMismatch(last[1], final=not self.growing)
-        return last[1]
+        found = self._aligned.get(space, lambda: self._align(space))
+        if isinstance(found, str):
+            raise MemoryMismatch(found, final=not self.growing)
+        return found
 
     def waits(self, space: VectorSpace, history: History) -> bool:
         """False: a memory that was named is used at once."""
@@ -336,9 +334,6 @@ class TaskMemory:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self  # nothing in it ever changes but a cache
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_last": None}
 
     def __repr__(self) -> str:
         return f"TaskMemory({len(self.names)} tasks)"
@@ -379,8 +374,7 @@ def _uninformative(known: Known) -> dict[str, str]:
             contents[task.name] = [known.vectors[rows].tobytes()]
     else:
         for record in known:
-            full = (record.status == Status.COMPLETE) & np.isnan(record.budget)
-            losses.setdefault(record.name, []).append(np.where(full, record.losses, np.nan))
+            losses.setdefault(record.name, []).append(record.complete_losses)
             contents.setdefault(record.name, []).append(repr(record.configurations))
     found: dict[str, str] = {}
     seen: dict[Any, str] = {}

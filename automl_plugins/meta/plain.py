@@ -16,6 +16,7 @@ import numpy as np
 from ConfigSpace import ConfigurationSpace
 
 from automl_plugins.arrays import FloatArray
+from automl_plugins.records.checks import refuse_rows
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.choices import DECODERS, ENCODERS
 from automl_plugins.spaces.values import choices_of
@@ -75,11 +76,7 @@ def plain_float(value: Any, *, name: str) -> float:
 
 def plain_column(values: FloatArray, *, name: str, task: str) -> list[float | None]:
     """A column (n,) of floats with None for NaN; ValueError for an infinite entry."""
-    if np.isinf(values).any():
-        row = int(np.flatnonzero(np.isinf(values))[0])
-        raise ValueError(
-            f"Task {task!r}: {name} must be finite or NaN; row {row} has {values[row]}."
-        )
+    refuse_rows(f"Task {task!r}: {name}", values, np.isinf(values), "must be finite or NaN")
     return [None if value != value else value for value in values.tolist()]
 
 

@@ -11,6 +11,7 @@ from automl_plugins._arguments import describe
 from automl_plugins.meta.alignment import MemoryMismatch, speak_alike
 from automl_plugins.meta.bundled import HYPERPARAMETERS, LEARNERS, REGRESSIONS, bundled
 from automl_plugins.meta.dataset import MetaDataset
+from automl_plugins.newest import Newest
 from automl_plugins.records.history import History
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
@@ -164,13 +165,13 @@ class RecognisedMemory:
         self.logger = logger
         self._said: str | tuple[str, ...] = ""
         self._opened: dict[tuple[str, ...], TaskMemory] = {}
-        self._last: tuple[VectorSpace, Recognition] | None = None
+        self._recognised: Newest[Recognition] = Newest()
 
     def without(self, names: Collection[str]) -> Self:
         """The same memory without the runs on data sets of these names, known or not."""
         other = copy.copy(self)
         other.exclude = self.exclude | set(names)
-        other._opened, other._last = {}, None
+        other._opened = {}
         return other
 
     def on(self, space: VectorSpace) -> MetaDataset:
@@ -206,10 +207,7 @@ class RecognisedMemory:
         return bool(columns) and bool((history.n_tried[columns] < 2).any())
 
     def _recognise(self, space: VectorSpace) -> Recognition:
-        last = self._last  # read once: threads share the memory
-        if last is None or last[0] is not space:
-            self._last = last = (space, recognise(space))
-        return last[1]
+        return self._recognised.get(space, lambda: recognise(space))
 
     def _say(self, line: str, level: int, *, about: tuple[str, ...] = ()) -> None:
         """Log the choice of a learner once, also in a space that grows."""
@@ -221,7 +219,7 @@ class RecognisedMemory:
         return self  # nothing in it ever changes but caches
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_opened": {}, "_last": None}
+        return self.__dict__ | {"_opened": {}}
 
     def __repr__(self) -> str:
         return "RecognisedMemory()"

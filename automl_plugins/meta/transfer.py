@@ -14,6 +14,7 @@ import numpy as np
 
 from automl_plugins import surrogates
 from automl_plugins.arrays import FloatArray
+from automl_plugins.newest import Newest
 
 if TYPE_CHECKING:
     from automl_plugins.meta.dataset import MetaDataset
@@ -38,7 +39,7 @@ class _Template(ABC, Generic[Made]):
         surrogate.check_arguments()
         self.memory = memory
         self._surrogate = surrogate
-        self._last: tuple[VectorSpace, Any] | None = None
+        self._of_memory: Newest[Any] = Newest()
 
     def for_space(self, space: VectorSpace) -> Made:
         """An unfitted surrogate for features of ``space``.
@@ -46,18 +47,12 @@ class _Template(ABC, Generic[Made]):
         Raises:
             MemoryMismatch: If the space can use no run of the memory.
         """
-        last = self._last  # read once: threads share the template
-        if last is None or last[0] is not space:
-            self._last = last = (space, self._learn(space))
         made = copy.copy(self._surrogate)
-        setattr(made, self._learnt, last[1])
+        setattr(made, self._learnt, self._of_memory.get(space, lambda: self._learn(space)))
         return made
 
     @abstractmethod
     def _learn(self, space: VectorSpace) -> Any: ...
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_last": None}
 
     def __repr__(self) -> str:
         return f"{type(self._surrogate).__name__}({self.memory!r})"

@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins._arguments import check_integer, did_you_mean
+from automl_plugins._arguments import check_choice, check_integer, did_you_mean
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs.design import Design, Suggestion
 from automl_plugins.meta.tasks import TaskDescription, describe_task
@@ -187,8 +187,7 @@ def design_of(design: AnyDesign) -> InitialDesign | Design:
         ValueError: For an unknown name.
     """
     if isinstance(design, str):
-        if design not in DESIGNS:
-            raise ValueError(f"design must be one of {', '.join(DESIGNS)}, got {design!r}.")
+        check_choice("design", design, list(DESIGNS))
         return DESIGNS[design]
     if not isinstance(design, Design) and not callable(design):
         raise TypeError(

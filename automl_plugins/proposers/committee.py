@@ -18,9 +18,10 @@ import numpy as np
 
 from automl_plugins._arguments import check_finite, check_share
 from automl_plugins.arrays import FloatArray
+from automl_plugins.newest import Newest
 from automl_plugins.proposers.model_based import ModelBasedProposer
 from automl_plugins.proposers.proposal import Proposal
-from automl_plugins.proposers.refits import Newest, SharedFits, digest, total_seconds
+from automl_plugins.proposers.refits import SharedFits, digest, total_seconds
 from automl_plugins.proposers.targets import is_informative
 from automl_plugins.records.history import History
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -110,9 +111,8 @@ class Committee:
     ) -> tuple[dict[str, float], float | None]:
         """Positive trust by name (sum 1), and the seconds of judging; None if it was known."""
         judged = history.first(judging_point(history.n_finished))
-        return self._trusted.get(
-            space, digest(judged, streams.seed), lambda: self._judge(space, judged, streams)
-        )
+        key = space, digest(judged, streams.seed)
+        return self._trusted.timed(key, lambda: self._judge(space, judged, streams))
 
     def _judge(self, space: VectorSpace, judged: History, streams: Streams) -> dict[str, float]:
         merits = [np.zeros(1)] * len(self.members)  # with nothing to judge by: trust is the prior

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from automl_plugins.formats import format_count
+from automl_plugins.records.trial import finite_or_none
 
 ORIGINS = {  # each origin, and how the sentence of an explanation continues
     "design": "fills the search space (start-up or interleaved)",
@@ -67,7 +67,7 @@ class ArmFacts:
         number = data.get("round")
         if isinstance(number, int) and not isinstance(number, bool):
             known["round"] = number
-        facts = cls(**known, score=_number(data.get("score")))
+        facts = cls(**known, score=finite_or_none(data.get("score")))
         return facts if facts != cls() else None
 
     def __str__(self) -> str:
@@ -152,7 +152,7 @@ class Explanation:
         return cls(
             number=number,
             origin=found,
-            **{name: _number(known.get(name)) if predicts else None for name in _NUMBERS},
+            **{name: finite_or_none(known.get(name)) if predicts else None for name in _NUMBERS},
             n_rows=rows if predicts and isinstance(rows, int) and rows >= 0 else 0,
             own_share=own_share,
             shares=shares,
@@ -272,12 +272,7 @@ def _parts(given: Any) -> dict[str, float] | None:
     """Finite numbers by name, largest first; None for anything but a mapping."""
     if not isinstance(given, Mapping):
         return None
-    legal = {str(n): part for n, share in given.items() if (part := _number(share)) is not None}
+    legal = {
+        str(n): part for n, share in given.items() if (part := finite_or_none(share)) is not None
+    }
     return dict(sorted(legal.items(), key=lambda item: -item[1]))
-
-
-def _number(fact: Any) -> float | None:
-    """A finite number; None for anything else."""
-    if isinstance(fact, bool) or not isinstance(fact, int | float):
-        return None
-    return float(fact) if math.isfinite(fact) else None

@@ -16,6 +16,7 @@ import numpy as np
 
 from automl_plugins._arguments import check_choice, check_finite, check_integer, check_share
 from automl_plugins.arrays import FloatArray
+from automl_plugins.newest import Newest
 from automl_plugins.proposers import design
 from automl_plugins.proposers.acquisition import (
     LocalSearch,
@@ -40,7 +41,6 @@ from automl_plugins.proposers.models import (
 )
 from automl_plugins.proposers.proposal import Proposal, Repeats
 from automl_plugins.proposers.refits import (
-    Newest,
     SharedFits,
     digest,
     total_seconds,
@@ -276,18 +276,16 @@ class ModelBasedProposer:
         training = finished.first(n_fitted)
         if not is_informative(training):  # the first informative row is newer
             training, n_known = finished, len(finished)
-        fitted, fit_seconds = self._fitted.get(
-            space,
-            digest(training, streams.seed),
-            lambda: fit_models(settings, space, training, streams, shared),
+        key = space, digest(training, streams.seed)
+        fitted, fit_seconds = self._fitted.timed(
+            key, lambda: fit_models(settings, space, training, streams, shared)
         )
         if len(training) == n_known:
             return fitted, fit_seconds
         known = finished.first(n_known)
-        models, seconds = self._conditioned.get(
-            space,
+        models, seconds = self._conditioned.timed(
             # Of the same rows known, more may have been fitted on.
-            digest(training, streams.seed) + digest(known, streams.seed),
+            (*key, digest(known, streams.seed)),
             lambda: condition(fitted, settings, space, known, streams),
         )
         return models, total_seconds(fit_seconds, seconds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from automl_plugins.meta.factorization import (
 from automl_plugins.meta.memories import AlignedMemory, Memory
 from automl_plugins.meta.recognition import task_memory
 from automl_plugins.meta.tasks import TaskFeatures, by_distance
+from automl_plugins.newest import Newest
 from automl_plugins.proposers.proposal import Proposal, Proposer, Repeats, as_failure
 from automl_plugins.proposers.targets import effective_losses
 from automl_plugins.proposers.with_memory import as_remembered
@@ -112,10 +113,7 @@ class PipelineProposer:
         self.xi: float = float(xi)
         self.start: Start = start
         self.fallback: Proposer = fallback
-        self._cache: tuple[VectorSpace, MetaDataset, _Known] | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_cache": None}
+        self._kept: Newest[_Known] = Newest()
 
     def propose(
         self,
@@ -178,9 +176,9 @@ class PipelineProposer:
 
     def _known(self, space: VectorSpace) -> _Known:
         dataset = self.memory.on(space)
-        cache = self._cache  # read once: threads share the proposer
-        if cache is not None and cache[0] is space and cache[1] is dataset:
-            return cache[2]
+        return self._kept.get((space, dataset), lambda: self._know(space, dataset))
+
+    def _know(self, space: VectorSpace, dataset: MetaDataset) -> _Known:
         vectors, Y = matrix(dataset)
         model = self.model
         if not hasattr(model, "parameters_"):
@@ -194,7 +192,7 @@ class PipelineProposer:
             )
         keys = space.keys(vectors)
         place = np.argsort(keys)
-        known = _Known(
+        return _Known(
             vectors,
             keys[place],
             place.astype(np.int64),
@@ -203,8 +201,6 @@ class PipelineProposer:
                 model, Y, self._start(dataset, Y, model), n_start=self.n_start, xi=self.xi
             ),
         )
-        self._cache = (space, dataset, known)
-        return known
 
     def _start(
         self, dataset: MetaDataset, Y: FloatArray, model: MatrixFactorization

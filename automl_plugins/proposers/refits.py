@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from automl_plugins.records.history import History
-from automl_plugins.spaces.vector_space import VectorSpace
 
 if TYPE_CHECKING:
     from automl_plugins.surrogates import Feasibility, RunningTime
 
 M = TypeVar("M", "Feasibility", "RunningTime")
-T = TypeVar("T")
 
 
 def refit_point(n: int, *, conditional: bool = False) -> int:
@@ -68,29 +64,3 @@ class SharedFits:
         if known is None or known[0] != key:
             known = self._newest[kind] = key, model.fit(*data)
         return cast(M, known[1])
-
-
-class Newest(Generic[T]):
-    """The value that was computed last, for a search space and a key.
-
-    There is no lock: threads that compute a value anew compute equal ones. It is not pickled.
-    """
-
-    def __init__(self) -> None:
-        self._last: tuple[VectorSpace, bytes, T] | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_last": None}
-
-    def get(
-        self, space: VectorSpace, key: bytes, compute: Callable[[], T]
-    ) -> tuple[T, float | None]:
-        """The value, and the seconds that ``compute`` took; None if the last one has this key."""
-        last = self._last  # read once: threads share it
-        # By identity: the adapters keep a space as long as nothing in it changes.
-        if last is not None and last[0] is space and last[1] == key:
-            return last[2], None
-        started = time.perf_counter()
-        value = compute()
-        self._last = (space, key, value)
-        return value, time.perf_counter() - started

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from automl_plugins.meta.alignment import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs import diverse
 from automl_plugins.meta.memories import AlignedMemory
+from automl_plugins.newest import Newest
 from automl_plugins.proposers.proposal import (
     Proposal,
     Proposer,
@@ -165,7 +165,7 @@ class SuggestedStart:
         self.timed = proposer.timed
         self.n_suggested = n_suggested
         self.meta_features = dict(meta_features) if meta_features else None
-        self._last: tuple[MetaDataset, FloatArray] | None = None
+        self._suggested: Newest[FloatArray] = Newest()
 
     def propose(
         self,
@@ -191,13 +191,14 @@ class SuggestedStart:
 
     def _suggestions(self, space: VectorSpace) -> FloatArray:
         dataset = self.memory.on(space)
-        last = self._last  # read once: threads share the proposer
-        if last is None or last[0] is not dataset:
+
+        def suggest() -> FloatArray:
             with as_failure("the design of the memory"):
                 found = diverse(space.space, dataset, self.meta_features, self.n_suggested)
             vectors = np.array([suggestion.vector for suggestion in found])
-            self._last = last = (dataset, space.canonical(vectors.reshape(-1, space.d)))
-        return last[1]
+            return space.canonical(vectors.reshape(-1, space.d))
+
+        return self._suggested.get(dataset, suggest)
 
     def _with_fixed(
         self, space: VectorSpace, vectors: FloatArray, fixed: FloatArray
@@ -207,6 +208,3 @@ class SuggestedStart:
         # On another branch the suggestion would lose values, or lack some.
         same = (np.isnan(space.activate(changed)) == np.isnan(vectors)).all(axis=1)
         return np.where(same[:, None], changed, vectors)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_last": None}

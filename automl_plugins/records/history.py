@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins.arrays import FloatArray, IntArray
+from automl_plugins.arrays import BoolArray, FloatArray, IntArray
+from automl_plugins.records.checks import check_seconds, check_shape, refuse_rows
 from automl_plugins.records.trial import Columns, Status, count_statuses, known_seconds
 
 _NO_CURVE: Mapping[float, float] = MappingProxyType({})
@@ -57,22 +58,15 @@ class History:
 
     def __post_init__(self) -> None:
         n = len(self.number)
-        widths = {"vectors": "d", "constraints": "c"}
-        for name in ("vectors", "losses", "seconds", "status", "budget", "curves", "constraints"):
-            shape, width = getattr(self, name).shape, widths.get(name, "")
-            if shape[:1] != (n,) or len(shape) != 1 + len(width):
-                text = f"({n}, {width})" if width else f"({n},)"
-                raise ValueError(f"{name} must have shape {text}, got {shape}.")
-        if self.missing.shape != self.vectors.shape:
-            raise ValueError(
-                f"missing must have the shape of vectors {self.vectors.shape},"
-                f" got {self.missing.shape}."
-            )
-        self._refuse(np.isinf(self.vectors).any(axis=1), "vectors", "must be finite or NaN")
+        check_shape("vectors", self.vectors, n, "d")
+        for name in ("losses", "seconds", "status", "budget", "curves"):
+            check_shape(name, getattr(self, name), n)
+        check_shape("constraints", self.constraints, n, "c")
+        check_shape("missing", self.missing, *self.vectors.shape)
+        self._refuse(np.isinf(self.vectors), "vectors", "must be finite or NaN")
         object.__setattr__(self, "vectors", np.clip(self.vectors, -FARTHEST, FARTHEST))
         self._refuse(np.isinf(self.losses), "losses", "must be finite or NaN (clip infinities)")
-        self._refuse(self.seconds < 0, "seconds", "must be >= 0 or NaN")
-        self._refuse(np.isinf(self.seconds), "seconds", "must be finite or NaN")
+        check_seconds("seconds", self.seconds)
         object.__setattr__(self, "seconds", known_seconds(self.seconds))
         self._refuse(~np.isin(self.status, list(Status)), "status", "must be a Status")
         complete = self.status == Status.COMPLETE
@@ -84,11 +78,8 @@ class History:
         repeated[np.unique(self.number, return_index=True)[1]] = False
         self._refuse(repeated, "number", "must be unique")
 
-    def _refuse(self, wrong: Any, column: str, rule: str) -> None:
-        if wrong.any():
-            row = int(np.flatnonzero(wrong)[0])
-            value = getattr(self, column)[row]
-            raise ValueError(f"{column} {rule}; row {row} (number {self.number[row]}): {value}.")
+    def _refuse(self, wrong: BoolArray, column: str, rule: str) -> None:
+        refuse_rows(column, getattr(self, column), wrong, rule)
 
     @classmethod
     def of(

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins._arguments import check_flag, describe
+from automl_plugins._arguments import check_flag, describe, repeated
 from automl_plugins.arrays import FloatArray, IntArray
+from automl_plugins.records.checks import as_floats, check_seconds, check_shape, refuse_rows
 from automl_plugins.records.trial import (
     Status,
     Trial,
@@ -87,7 +87,8 @@ class TaskRecord:
         given = self.status if np.size(self.status) else np.full(len(losses), Status.COMPLETE)
         status = self._column("status", given)
         done = (Status.COMPLETE, Status.PRUNED, Status.FAILED)
-        self._refuse(~np.isin(status, done), "status", "must be COMPLETE, PRUNED or FAILED")
+        wrong = ~np.isin(status, done)
+        refuse_rows(self._named("status"), status, wrong, "must be COMPLETE, PRUNED or FAILED")
         # +-inf is how objectives report a failure; a complete run without a loss is one, too.
         status = np.where(
             (status == Status.COMPLETE) & ~np.isfinite(losses), Status.FAILED, status
@@ -97,26 +98,19 @@ class TaskRecord:
         object.__setattr__(self, "status", status.astype(np.int64))
         for name in ("seconds", "budget", "times"):
             object.__setattr__(self, name, self._column(name, getattr(self, name)))
-        self._refuse(self.seconds < 0, "seconds", "must be >= 0 or NaN")
-        self._refuse(np.isinf(self.seconds), "seconds", "must be finite or NaN")
+        check_seconds(self._named("seconds"), self.seconds)
         object.__setattr__(self, "seconds", known_seconds(self.seconds))
 
     def _column(self, name: str, values: Any, *, required: bool = False) -> FloatArray:
         n = len(self.configurations)
         if not np.size(values) and not required:
             return np.full(n, math.nan)
-        column = as_floats(values, f"Task {self.name!r}: {name}")
-        if column.shape != (n,):
-            raise ValueError(
-                f"Task {self.name!r}: {name} has shape {column.shape} for {n} configurations."
-            )
+        column = as_floats(values, self._named(name))
+        check_shape(self._named(name), column, n)
         return column
 
-    def _refuse(self, wrong: npt.NDArray[np.bool_], column: str, rule: str) -> None:
-        if wrong.any():
-            row = int(np.flatnonzero(wrong)[0])
-            value = getattr(self, column)[row]
-            raise ValueError(f"Task {self.name!r}: {column} {rule}; row {row} has {value}.")
+    def _named(self, column: str) -> str:
+        return f"Task {self.name!r}: {column}"
 
     def __len__(self) -> int:
         return len(self.configurations)
@@ -125,6 +119,12 @@ class TaskRecord:
         known = self.losses[self.status == Status.COMPLETE]
         best = f", best loss {known.min():.4g}" if known.size else ""
         return f"TaskRecord({self.name!r}, {count_statuses(self.status)}{best})"
+
+    @property
+    def complete_losses(self) -> FloatArray:
+        """Losses of the runs that are complete and in full (n,), NaN for all others."""
+        full = (self.status == Status.COMPLETE) & np.isnan(self.budget)
+        return np.where(full, self.losses, np.nan)
 
     def described(
         self,
@@ -246,7 +246,7 @@ def parameter_columns(
     if isinstance(parameters, str):
         raise TypeError(f"parameters must be names of columns: [{parameters!r}].")
     columns = list(frame.columns)
-    if twice := [str(c) for c in dict.fromkeys(columns) if columns.count(c) > 1]:
+    if twice := [str(column) for column in repeated(columns)]:
         raise ValueError(f"The frame has more than one column {', '.join(map(repr, twice))}.")
     if parameters is None:
         parameters = [c for c in columns if c not in measured]
@@ -260,20 +260,6 @@ def parameter_columns(
             f"{', '.join(map(repr, both))} cannot be a hyperparameter and what was measured."
         )
     return list(parameters)
-
-
-def as_floats(values: npt.ArrayLike, what: str, remedy: str = "") -> FloatArray:
-    """A copy of ``values`` as floats, in any shape.
-
-    Raises:
-        ValueError: For anything but numbers; it begins with ``what`` and ends with ``remedy``.
-    """
-    try:
-        return np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{what} must be numbers, NaN where one is unknown: {error}{remedy}."
-        ) from error
 
 
 def float_column(frame: pd.DataFrame, name: str) -> FloatArray:

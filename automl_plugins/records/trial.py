@@ -180,6 +180,12 @@ def as_number(value: Any) -> float:
         return math.nan
 
 
+def finite_or_none(value: Any) -> float | None:
+    """A recorded value as a finite number, which JSON keeps; None for anything else."""
+    number = as_number(value)
+    return number if math.isfinite(number) else None
+
+
 def as_seconds(*values: Any) -> float:
     """The first recorded value that is a duration in (0, ``LONGEST``]; NaN without any."""
     return next((s for s in map(as_number, values) if 0.0 < s <= LONGEST), math.nan)

@@ -7,13 +7,13 @@ import os
 import re
 import warnings
 import zlib
-from collections import Counter
 from collections.abc import Sequence
 from gzip import BadGzipFile
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
+from automl_plugins._arguments import repeated
 from automl_plugins.formats import format_count, join_names, one_line
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _check_header(path: str | os.PathLike[str], skiprows: int) -> None:
     (header,) = pd.read_csv(
         path, header=None, nrows=1, dtype=str, keep_default_na=False, skiprows=skiprows
     ).to_numpy()
-    if twice := sorted(name for name, n in Counter(header).items() if name and n > 1):
+    if twice := sorted(filter(None, repeated(header))):
         raise ValueError(f"{path} has more than one column {join_names(twice)}.")
 
 
@@ -110,14 +110,15 @@ def read_comparison(files: Sequence[str]) -> pd.DataFrame:
     import pandas as pd
 
     # One of these names may be that of a method or of the tasks.
-    scores = [f for f in files if len(set(_KEYS).intersection(read_csv(f, nrows=0))) < 2]
+    headers = {file: [str(name) for name in read_csv(file, nrows=0)] for file in files}
+    scores = [file for file, names in headers.items() if len({*_KEYS} & {*names}) < 2]
     if scores and len(files) > 1:
         raise ValueError(
             "Only files of runs can be compared together; they have the columns"
             f" {_RUN_COLUMNS}, and {scores[0]} has not."
         )
     if scores:
-        return _read_scores(files[0])
+        return _read_scores(files[0], *headers[files[0]])
     return pd.concat([_read_named_runs(file) for file in files], ignore_index=True)
 
 
@@ -135,10 +136,9 @@ def _read_named_runs(file: str) -> pd.DataFrame:
     return runs
 
 
-def _read_scores(file: str) -> pd.DataFrame:
+def _read_scores(file: str, first: str, *methods: str) -> pd.DataFrame:
     from pandas.api.types import is_numeric_dtype
 
-    first, *methods = read_csv(file, nrows=0).columns
     if not methods:
         raise ValueError(
             f"{file} is no table of comma-separated values: its one column is {first!r}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -98,7 +98,13 @@ def infer_space(
         f" {max(known[name]):g}. Another choice: log=[...]."
         for name in (sorted(wanted) if isinstance(log, str) else ())
     ]
-    notes += [
+    notes += _note_integers(frame, space)
+    notes += _note_gaps(cells, explained={rule.child for rule in rules})
+    return InferredSpace(space, cells, tuple(notes))
+
+
+def _note_integers(frame: pd.DataFrame, space: ConfigurationSpace) -> list[str]:
+    return [
         f"{name} is searched as an integer: all of its values are whole numbers. Another choice:"
         " space=..."
         for name in space
@@ -106,15 +112,17 @@ def infer_space(
         and frame[name].dtype.kind == "f"
         and not frame[name].isna().any()  # with gaps pandas stores integers as floats
     ]
-    explained = {rule.child for rule in rules}
-    notes += [
-        f"{name} is empty in {len(values) - len(known[name])} of {len(values)} rows, which no"
-        " other column explains: it is searched as if it were always active. If empty means the"
-        " value None, write a text there and name it, as in none='none'."
-        for name, values in cells.items()
-        if len(known[name]) < len(values) and name not in explained
+
+
+def _note_gaps(cells: Mapping[str, list[Any]], explained: Collection[str]) -> list[str]:
+    gaps = {name: sum(v is ABSENT for v in values) for name, values in cells.items()}
+    return [
+        f"{name} is empty in {n} of {len(cells[name])} rows, which no other column explains: it is"
+        " searched as if it were always active. If empty means the value None, write a text there"
+        " and name it, as in none='none'."
+        for name, n in gaps.items()
+        if n and name not in explained
     ]
-    return InferredSpace(space, cells, tuple(notes))
 
 
 # --- trials ---------------------------------------------------------------------------------

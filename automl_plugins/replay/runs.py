@@ -10,7 +10,6 @@ import os
 import sys
 import time
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -19,7 +18,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from automl_plugins._arguments import check_choice, check_flag, check_integer, describe
+from automl_plugins._arguments import (
+    check_choice,
+    check_flag,
+    check_integer,
+    describe,
+    repeated,
+)
 from automl_plugins._versions import require
 from automl_plugins.frameworks import Method, Problem
 from automl_plugins.records.search import COLUMNS, Search, search_frame
@@ -190,8 +195,7 @@ def _methods(optimizer: Any) -> dict[str, Method]:
         return {str(label): as_method(thing) for label, thing in optimizer.items()}
     things = optimizer if isinstance(optimizer, list | tuple) else [optimizer]
     methods = [as_method(thing) for thing in things]
-    labels = Counter(method.name for method in methods)
-    if twice := sorted(label for label, n in labels.items() if n > 1):
+    if twice := sorted(repeated(method.name for method in methods)):
         raise ValueError(
             f"Two methods are called {', '.join(twice)}: pass a dictionary of names and methods."
         )
@@ -218,7 +222,7 @@ def _check(
     if not tables or not seeds:
         raise ValueError("replay needs at least one table and one seed.")
     for what, values in (("table", [t.name for t in tables]), ("seed", list(map(str, seeds)))):
-        if twice := sorted(value for value, n in Counter(values).items() if n > 1):
+        if twice := sorted(repeated(values)):
             raise ValueError(f"The {what} {', '.join(twice)} occurs twice.")
     if unit == "seconds" and (bare := [t.name for t in tables if t.seconds is None]):
         raise ValueError(

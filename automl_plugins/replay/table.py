@@ -15,7 +15,8 @@ from ConfigSpace import ConfigurationSpace
 from automl_plugins._arguments import check_flag
 from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.frameworks import searches_of
-from automl_plugins.records.task_record import as_floats, float_column, parameter_columns
+from automl_plugins.records.checks import as_floats, check_seconds, check_shape
+from automl_plugins.records.task_record import float_column, parameter_columns
 from automl_plugins.replay.frames import (
     LOSS,
     SECONDS,
@@ -231,28 +232,24 @@ class Table:
 
     def _set_losses(self, losses: npt.ArrayLike, seconds: npt.ArrayLike | None) -> None:
         n = len(self._recorded)
-        self.losses = as_floats(losses, f"Table {self.name!r}: losses")
-        if self.losses.shape != (n,):
-            raise ValueError(
-                f"Table {self.name!r}: losses has shape {self.losses.shape} for {n}"
-                " configurations."
-            )
+        self.losses = self._numbers("losses", losses, n)
         self.seconds = None
         if seconds is not None:
-            filled = np.broadcast_to(as_floats(seconds, f"Table {self.name!r}: seconds"), (n,))
-            self.seconds = self._complete(self._check_seconds("seconds", filled))
+            seconds = as_floats(seconds, f"Table {self.name!r}: seconds")
+            self.seconds = self._complete(self._seconds("seconds", np.broadcast_to(seconds, n), n))
         if not np.isfinite(self.losses).any():
             raise ValueError(f"Table {self.name!r} has no finite loss in {n} rows.")
 
-    def _check_seconds(self, what: str, values: FloatArray) -> FloatArray:
-        """A copy of seconds of any shape; NaN means unknown."""
-        wrong = np.argwhere(~(values >= 0) & ~np.isnan(values) | np.isinf(values))
-        if len(wrong):
-            row, value = int(wrong[0][0]), values[tuple(wrong[0])]
-            raise ValueError(
-                f"Table {self.name!r}: {what} must be finite and >= 0, row {row} has {value}."
-            )
-        return np.array(values)
+    def _numbers(self, what: str, values: npt.ArrayLike, *shape: int) -> FloatArray:
+        """A copy of an array that must have this shape."""
+        found = as_floats(values, f"Table {self.name!r}: {what}")
+        check_shape(f"Table {self.name!r}: {what}", found, *shape)
+        return found
+
+    def _seconds(self, what: str, values: npt.ArrayLike, *shape: int) -> FloatArray:
+        found = self._numbers(what, values, *shape)
+        check_seconds(f"Table {self.name!r}: {what}", found)
+        return found
 
     def _complete(self, seconds: FloatArray) -> FloatArray | None:
         """Seconds (n,) with the median in place of unknown ones, which would be free else."""
@@ -281,20 +278,14 @@ class Table:
             if self.steps or curve_seconds is not None:
                 raise ValueError(f"Table {self.name!r} has steps or curve_seconds but no curves.")
             return
-        self.curves = as_floats(curves, f"Table {self.name!r}: curves")
+        if not self.steps:
+            raise ValueError(f"Table {self.name!r} has curves but no steps.")
         shape = (len(self), len(self.steps))
-        if self.curves.shape != shape or not self.steps:
-            raise ValueError(
-                f"Table {self.name!r}: curves has shape {self.curves.shape} for {shape[0]} runs"
-                f" and {shape[1]} steps."
-            )
+        self.curves = self._numbers("curves", curves, *shape)
         if any(b <= a for a, b in pairwise(self.steps)):
             raise ValueError(f"Table {self.name!r}: steps must ascend, got {self.steps}.")
         if curve_seconds is not None:
-            spent = as_floats(curve_seconds, f"Table {self.name!r}: curve_seconds")
-            self.curve_seconds = self._check_seconds("curve_seconds", spent)
-            if spent.shape != shape:
-                raise ValueError(f"Table {self.name!r}: curve_seconds has shape {spent.shape}.")
+            self.curve_seconds = self._seconds("curve_seconds", curve_seconds, *shape)
             self._complete_curve_seconds(self.curve_seconds, ~np.isnan(self.curves))
         elif self.seconds is not None:
             self.curve_seconds = self._evenly(self.seconds)

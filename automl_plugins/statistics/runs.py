@@ -11,13 +11,13 @@ Notation of this module::
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from automl_plugins._arguments import repeated
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.formats import format_number, join_names
 from automl_plugins.frameworks import adapter_of, searches_of
@@ -278,7 +278,7 @@ def searches_frame(
     """
     searches, notes = _label_searches(data, label)
     places = [join_names((s.table, s.method, f"seed {s.seed}")) for s in searches]
-    if twice := [place for place, count in Counter(places).items() if count > 1]:
+    if twice := repeated(places):
         raise ValueError(
             f"Several searches have the same task, method and seed: {'; '.join(twice[:3])}. Name"
             " them by label=... or by a mapping {(task, method, seed): search}."

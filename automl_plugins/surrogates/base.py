@@ -20,6 +20,7 @@ import numpy.typing as npt
 from scipy.special import log_ndtr, ndtr
 
 from automl_plugins.arrays import FloatArray
+from automl_plugins.records.checks import check_shape, refuse_rows
 
 if TYPE_CHECKING:
     from automl_plugins.spaces.vector_space import VectorSpace
@@ -191,11 +192,8 @@ def as_training(
         ValueError: As ``as_features``, and for targets of another shape or that are not finite.
     """
     X, y = as_features(X, least=least), np.asarray(y, dtype=np.float64)
-    if y.shape != (len(X),):
-        raise ValueError(f"y must have shape ({len(X)},) to match X, got {y.shape}.")
-    if not np.isfinite(y).all():
-        row = int(np.flatnonzero(~np.isfinite(y))[0])
-        raise ValueError(f"y must be finite, got {y[row]} in row {row}.")
+    check_shape("y", y, len(X))
+    refuse_rows("y", y, ~np.isfinite(y), "must be finite")
     return X, y
 
 

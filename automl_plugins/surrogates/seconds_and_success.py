@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins._arguments import check_finite, check_integer
 from automl_plugins.arrays import FloatArray
+from automl_plugins.records.checks import check_seconds, check_shape
 from automl_plugins.surrogates.base import as_features, as_training
 from automl_plugins.surrogates.quantile_boosting import SMALL_DATA, boost
 
@@ -188,18 +189,14 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
         """
         self._check_arguments()
         X, seconds = as_training(X, seconds)
-        if (seconds < 0).any():
-            raise ValueError(f"seconds must be >= 0, got {seconds.min()}.")
+        check_seconds("seconds", seconds)
         self.n_features_in_ = X.shape[1]
         target = raised = np.log(np.clip(seconds, _FLOOR, _CEILING))
         self.model_ = self._boost(X, target)
         known = np.ones(len(target), dtype=bool)
         lower_bound = np.asarray(~known if lower_bound is None else lower_bound, dtype=bool)
         if lower_bound.any():
-            if lower_bound.shape != target.shape:
-                raise ValueError(
-                    f"lower_bound must have shape {target.shape}, got {lower_bound.shape}."
-                )
+            check_shape("lower_bound", lower_bound, len(target))
             if not lower_bound.all():
                 # How far a bound lies from the time that it bounds is not information.
                 known = ~lower_bound

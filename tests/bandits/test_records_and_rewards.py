@@ -57,12 +57,12 @@ def test_statistics_are_those_of_a_plain_loop(pulls: list[tuple[int, float | Non
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"arm": [0, -1]}, "arm must be >= 0, got -1 in row 1"),
-        ({"reward": [0.5, 1.5]}, r"reward must lie in \[0, 1\], got 1.5 in row 1"),
+        ({"arm": [0, -1]}, "arm must be >= 0; row 1 has -1"),
+        ({"reward": [0.5, 1.5]}, r"reward must lie in \[0, 1\]; row 1 has 1.5"),
         ({"reward": [-0.1, 0.5]}, "row 0"),
         ({"seconds": [1.0, -1.0]}, "seconds"),
         ({"seconds": [math.inf, 1.0]}, "seconds"),
-        ({"status": [0, 7]}, "status must be a Status, got 7 in row 1"),
+        ({"status": [0, 7]}, "status must be a Status; row 1 has 7"),
         ({"reward": [NAN, 0.5]}, "reward of a COMPLETE pull must be known"),
         ({"reward": [0.5]}, r"reward must have shape \(2,\), got \(1,\)"),
     ],
@@ -99,9 +99,6 @@ def test_equal_losses_are_all_good() -> None:
 def test_a_given_range_overrides() -> None:
     scale = RewardScale.of([0.2, 0.9], reward_range=(0.0, 0.5))
     np.testing.assert_allclose(scale.rewards([0.0, 0.25, 0.9, -1.0]), [1.0, 0.5, 0.0, 1.0])
-    for wrong in ((1.0, 0.0), (0.0, math.inf), (0.0, 0.0), (NAN, 1.0)):
-        with pytest.raises(ValueError, match="the better one first"):
-            RewardScale.of([], reward_range=wrong)
 
 
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=20))

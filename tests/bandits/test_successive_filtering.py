@@ -14,11 +14,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from automl_plugins.bandits.records import ArmRecords
+from automl_plugins.bandits.report import describe_losses
 from automl_plugins.bandits.successive_filtering import (
     Round,
     SuccessiveFiltering,
     advance_probabilities,
-    lost_incumbent,
     softmax_shares,
 )
 from automl_plugins.records.trial import Status
@@ -134,22 +134,23 @@ def test_the_arm_of_the_best_trial_stays(
     for method in (SuccessiveFiltering(90), SuccessiveFiltering(90, score="maximum", c=c)):
         _, second = two_rounds(method, len(rewards), records, seed)
         assert {arms[i] for i, x in enumerate(values) if x == max(values)} <= set(second.arms)
-        assert lost_incumbent(second, records, range(len(rewards))) is None
 
 
 def test_the_mean_of_the_paper_drops_it_and_this_is_known() -> None:
     records = ArmRecords.of([0, 0, 1, 1], [0.95, 0.1, 0.8, 0.8])
     first, second = two_rounds(SuccessiveFiltering(40, score="mean", c=0.0), 2, records)
     assert second.arms == (1,)
-    assert lost_incumbent(first, records, range(2)) is None
-    assert lost_incumbent(second, records, range(2)) == 0
-    assert lost_incumbent(second, records, [1]) is None  # there was nothing left to try in it
+    names = ("svm", "knn")
+    (line,) = describe_losses([first, second], records, range(2), names)
+    assert line.startswith("Round 2 drops svm, the arm of the best trial so far: score='mean'")
+    # There was nothing left to try in it.
+    assert describe_losses([first, second], records, [1], names) == []
     as_good = ArmRecords.of([0, 0, 1, 1], [0.8, 0.1, 0.8, 0.8])
-    assert lost_incumbent(second, as_good, range(2)) is None
+    assert describe_losses([second], as_good, range(2), names) == []
     best_was_pruned = ArmRecords.of(
         [0, 0, 1], [0.95, 0.1, 0.8], status=[Status.PRUNED, Status.COMPLETE, Status.COMPLETE]
     )
-    assert lost_incumbent(second, best_was_pruned, range(2)) is None
+    assert describe_losses([second], best_was_pruned, range(2), names) == []
 
 
 def test_failing_and_exhausted_arms_leave() -> None:

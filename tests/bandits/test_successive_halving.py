@@ -173,11 +173,11 @@ def test_an_executor_changes_nothing() -> None:
     ("arguments", "message"),
     [
         ({"n": 8}, "n must be at least 9 with r_min=0.111111 and eta=3"),
-        ({"n": 0, "r_min": 1}, "n must be at least 1"),
+        ({"n": 0, "r_min": 1}, "n must be an integer >= 1"),
         ({"n": 33, "r_min": 0.0}, r"r_min must lie in \(0, 1\]"),
         ({"n": 33, "r_min": 1.5}, r"r_min must lie in \(0, 1\]"),
         ({"n": 33, "r_min": math.nan}, r"r_min must lie in \(0, 1\]"),
-        ({"n": 33, "eta": 1}, "eta must be at least 2"),
+        ({"n": 33, "eta": 1}, "eta must be an integer >= 2"),
     ],
 )
 def test_bad_schedules(arguments: dict[str, Any], message: str) -> None:
@@ -189,10 +189,10 @@ def test_bad_schedules(arguments: dict[str, Any], message: str) -> None:
     ("make", "message"),
     [
         (lambda: Hyperband(2), "n must be at least 3"),
-        (lambda: Hyperband(-33), "n must be at least 3"),
-        (lambda: SuccessiveHalving.of_budget(2, 2), "budget must be at least 3"),
-        (lambda: SuccessiveHalving.of_budget(33, -1), "s must be at least 0"),
-        (lambda: SuccessiveHalving.of_budget(33, 1, eta=0), "eta must be at least 2"),
+        (lambda: Hyperband(-33), "n must be an integer >= 1"),
+        (lambda: SuccessiveHalving.of_budget(2, 2), "budget must be an integer >= 3"),
+        (lambda: SuccessiveHalving.of_budget(33, -1), "s must be an integer >= 0"),
+        (lambda: SuccessiveHalving.of_budget(33, 1, eta=0), "eta must be an integer >= 2"),
     ],
 )
 def test_bad_budgets(make: Any, message: str) -> None:

@@ -208,7 +208,7 @@ WRONG: list[tuple[Act, type[Exception], str]] = [
     (lambda s: s.record("t", {"x": np.inf}, 0.1), ValueError, "x=inf"),
     (lambda s: s.record("t", {}, "0.1"), TypeError, "loss must be a number"),
     (lambda s: s.record("t", {}, 10**400), ValueError, "loss is a whole number too large"),
-    (lambda s: s.record("t", {}, 0.1, seconds=-1), ValueError, "must be >= 0"),
+    (lambda s: s.record("t", {}, 0.1, seconds=-1), ValueError, "finite and >= 0"),
     (lambda s: s.record("t", {}, 0.1, budget=np.inf), ValueError, "budget must be"),
     (lambda s: s.record("t", {}, 0.1, status=Status.RUNNING), ValueError, "status"),
     (lambda s: s.record("t", {}, 0.1, status="done"), ValueError, "'complete', .*, got 'done'"),

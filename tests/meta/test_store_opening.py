@@ -86,7 +86,7 @@ def test_addresses_of_nothing(
     with pytest.raises(error, match=told):
         MetaStore(url)
     assert not any(tmp_path.iterdir())
-    with pytest.raises(ValueError, match="timeout must be a positive number"):
+    with pytest.raises(ValueError, match="timeout must be a finite number > 0"):
         MetaStore(url, timeout=0)
 
 

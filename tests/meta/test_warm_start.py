@@ -103,7 +103,7 @@ def test_bundled_memory_by_name() -> None:
             TypeError,
             "exclude must be names of tasks, got the text 't2'",
         ),
-        (MEMORY, {"design": "best"}, ValueError, r"one of diverse, .*bad_start, got 'best'"),
+        (MEMORY, {"design": "best"}, ValueError, r"one of 'diverse', .*'bad_start', got 'best'"),
         (MEMORY, {"design": 3}, TypeError, "or a Design, got 3"),
         (MEMORY, {"design": lambda *_: []}, TypeError, "must return a Design"),
     ],

@@ -48,10 +48,10 @@ def test_a_pruned_run_keeps_its_last_loss() -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"losses": np.zeros(3)}, "losses has shape"),
-        ({"losses": []}, r"losses has shape \(0,\) for 2 configurations"),
+        ({"losses": np.zeros(3)}, "losses must have shape"),
+        ({"losses": []}, r"losses must have shape \(2,\), got \(0,\)"),
         ({"losses": [0.5, "low"]}, "losses must be numbers, .*'low'"),
-        ({"seconds": np.array([1.0, -1.0])}, "seconds must be >= 0 or NaN; row 1"),
+        ({"seconds": np.array([1.0, -1.0])}, "seconds must be finite and >= 0, or NaN; row 1"),
         ({"seconds": np.array([1.0, np.inf])}, "seconds must be finite"),
         ({"status": np.array([0, Status.RUNNING])}, "status must be COMPLETE, PRUNED or FAILED"),
     ],

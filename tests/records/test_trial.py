@@ -17,6 +17,7 @@ from automl_plugins.records.trial import (
     Trial,
     as_number,
     as_seconds,
+    finite_or_none,
     in_order,
     known_times,
     oldest_running,
@@ -57,6 +58,7 @@ def test_what_is_no_duration_is_unknown(seconds: float) -> None:
 )
 def test_numbers(value: Any, expected: float) -> None:
     np.testing.assert_array_equal(as_number(value), expected)
+    assert finite_or_none(value) == (expected if math.isfinite(expected) else None)
 
 
 def test_the_first_duration_counts() -> None:

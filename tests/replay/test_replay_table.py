@@ -209,25 +209,25 @@ def test_recorded_configurations_must_be_in_the_space() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"losses": [1.0]}, r"losses has shape \(1,\) for 2 configurations"),
-        ({"losses": [[1.0, 2.0]]}, r"losses has shape \(1, 2\)"),
+        ({"losses": [1.0]}, r"losses must have shape \(2,\), got \(1,\)"),
+        ({"losses": [[1.0, 2.0]]}, r"losses must have shape \(2,\), got \(1, 2\)"),
         ({"losses": [NAN, NAN]}, "no finite loss in 2 rows"),
         ({"losses": [NAN, math.inf]}, "no finite loss in 2 rows"),
-        ({"seconds": [1.0, -1.0]}, r"seconds must be finite and >= 0, row 1 has -1\.0"),
+        ({"seconds": [1.0, -1.0]}, r"seconds must be finite and >= 0, or NaN; row 1 has -1\.0"),
         ({"seconds": [math.inf, 1.0]}, "row 0 has inf"),
         ({"steps": (1,)}, "steps or curve_seconds but no curves"),
         ({"curve_seconds": [[1], [1]]}, "steps or curve_seconds but no curves"),
-        ({"curves": [[1], [1]]}, r"curves has shape \(2, 1\) for 2 runs and 0 steps"),
-        ({"curves": [[1]], "steps": (1,)}, r"curves has shape \(1, 1\) for 2 runs and 1 steps"),
+        ({"curves": [[1], [1]]}, "has curves but no steps"),
+        ({"curves": [[1]], "steps": (1,)}, r"curves must have shape \(2, 1\), got \(1, 1\)"),
         ({"curves": [[1, 2], [1, 2]], "steps": (2, 1)}, "steps must ascend"),
         ({"curves": [[1, 2], [1, 2]], "steps": (1, 1)}, "steps must ascend"),
         (
             {"curves": [[1, 2], [1, 2]], "steps": (1, 2), "curve_seconds": [[1], [2]]},
-            r"curve_seconds has shape \(2, 1\)",
+            r"curve_seconds must have shape \(2, 2\), got \(2, 1\)",
         ),
         (
             {"curves": [[1, 2], [1, 2]], "steps": (1, 2), "curve_seconds": [[1, 2], [1, -2]]},
-            r"curve_seconds must be finite and >= 0, row 1 has -2",
+            r"curve_seconds must be finite and >= 0, or NaN; row 1 has -2",
         ),
         ({"losses": [1.0, "low"]}, "Table 't': losses must be numbers, .*'low'"),
         ({"seconds": ["long", 2.0]}, "Table 't': seconds must be numbers, .*'long'"),
@@ -277,7 +277,7 @@ def test_other_losses_on_the_same_configurations() -> None:
     # The table that it came from is as it was.
     assert (table.name, table.losses.tolist(), table.steps) == ("line", [0.0, 1.0], (1.0,))
     assert table.with_losses("bare", [0.0, 1.0]).seconds is None
-    with pytest.raises(ValueError, match=r"'short': losses has shape \(1,\)"):
+    with pytest.raises(ValueError, match=r"'short': losses must have shape"):
         table.with_losses("short", [1.0])
 
 

@@ -164,10 +164,10 @@ def test_predict_comes_after_fit(name: str) -> None:
         (np.zeros(3), np.zeros(3), r"X must have shape \(n, f\)"),
         (np.empty((2, 0)), np.zeros(2), r"X must have shape \(n, f\) with n, f >= 1"),
         (np.full((2, 1), np.inf), np.ones(2), "X must not hold infinities"),
-        (np.zeros((2, 1)), np.ones(3), r"y must have shape \(2,\) to match X, got \(3,\)"),
+        (np.zeros((2, 1)), np.ones(3), r"y must have shape \(2,\), got \(3,\)"),
         (np.zeros((2, 1)), np.ones((2, 1)), r"y must have shape \(2,\)"),
-        (np.zeros((2, 1)), np.array([1.0, np.nan]), "y must be finite, got nan in row 1"),
-        (np.zeros((2, 1)), np.array([-np.inf, 1.0]), "y must be finite, got -inf in row 0"),
+        (np.zeros((2, 1)), np.array([1.0, np.nan]), "y must be finite; row 1 has nan"),
+        (np.zeros((2, 1)), np.array([-np.inf, 1.0]), "y must be finite; row 0 has -inf"),
     ],
 )
 def test_data_that_are_refused(name: str, X: FloatArray, y: FloatArray, message: str) -> None:

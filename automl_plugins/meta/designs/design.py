@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from automl_plugins._arguments import check_integer
 from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.tasks import TaskDescription, describe_task
+from automl_plugins.records.trial import finite_or_none
 from automl_plugins.spaces.values import to_values
 
 
@@ -41,8 +41,7 @@ class Suggestion:
 
     def to_dict(self, design: str) -> dict[str, Any]:
         """The facts that frameworks store with a trial; a score of NaN becomes None."""
-        score = float(self.score) if math.isfinite(self.score) else None
-        return {"design": design, "score": score, "reason": self.reason}
+        return {"design": design, "score": finite_or_none(self.score), "reason": self.reason}
 
     def __repr__(self) -> str:
         return f"Suggestion({dict(self.configuration)}, score {self.score:.4g}: {self.reason})"

@@ -21,7 +21,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins._arguments import check_integer, did_you_mean
+from automl_plugins._arguments import check_choice, check_integer, did_you_mean
 from automl_plugins.meta.features.landmarkers import landmark_units, subsample
 from automl_plugins.meta.features.measures import (
     Check,
@@ -120,8 +120,7 @@ def meta_feature_names(
     Raises:
         ValueError: For an unknown task, group or feature.
     """
-    if task not in TASKS:
-        raise ValueError(f"task must be one of {TASKS} here, got {task!r}.")
+    check_choice("task", task, TASKS)
     chosen: Task = "classification" if task == "classification" else "regression"
     groups = (groups,) if isinstance(groups, str) else tuple(groups)
     known = _names(chosen)

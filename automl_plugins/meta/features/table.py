@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from automl_plugins._arguments import check_choice
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 
 _MISSING_TYPES = ("NoneType", "NAType", "NaTType")
@@ -223,8 +224,7 @@ def read_target(y: Any, *, task: str = "auto", n_rows: int) -> Target:
             table, more than one column, or a regression target that is not numeric.
         TypeError: For labels without a hash.
     """
-    if task not in ("auto", *TASKS):
-        raise ValueError(f"task must be 'auto' or one of {TASKS}, got {task!r}.")
+    check_choice("task", task, ("auto", *TASKS))
     array = np.asarray(y, dtype=None if hasattr(y, "dtype") else object)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins._arguments import check_kind
+from automl_plugins._arguments import check_finite, check_kind
 from automl_plugins._versions import require
 from automl_plugins.meta.alignment import AlignOptions
 from automl_plugins.meta.dataset import MetaDataset
@@ -84,8 +84,7 @@ class MetaStore:
     _make = True  # what is not there yet
 
     def __init__(self, url: str | os.PathLike[str], *, timeout: float = 60.0) -> None:
-        if not 0 < timeout < math.inf:
-            raise ValueError(f"timeout must be a positive number of seconds, got {timeout}.")
+        check_finite("timeout", timeout, positive=True)
         self._database = Database(parse_url(url), timeout=timeout)
         try:
             open_store(self._database, make=self._make)

@@ -376,7 +376,7 @@ def test_options_without_a_name_are_answered_with_one(call: Any, message: str) -
     [
         ({"alfa": 0.1}, TypeError, r"gbqr: .*'alfa'.*Its options are alpha, n_models, doubt"),
         ({"alpha": 1.5}, ValueError, r"alpha must lie in \(0, 1\), got 1.5"),
-        ({"seed": -1}, ValueError, "seed must be >= 0"),
+        ({"seed": -1}, ValueError, "seed must be an integer >= 0"),
         ({"seed": "0"}, TypeError, "seed must be an integer"),
     ],
 )

@@ -443,8 +443,16 @@ def test_a_forked_child_can_use_lightgbm() -> None:
             ValueError,
             "n_candidates must be an integer >= 1, or None, got 0",
         ),
-        (lambda: GBQRSampler(seed=-1), ValueError, "seed must be >= 0, got -1"),
-        (lambda: GBQRSampler(seed="x"), TypeError, "seed must be an integer or None, got 'x'"),
+        (
+            lambda: GBQRSampler(seed=-1),
+            ValueError,
+            "seed must be an integer >= 0, or None, got -1",
+        ),
+        (
+            lambda: GBQRSampler(seed="x"),
+            TypeError,
+            "seed must be an integer >= 0, or None, got 'x'",
+        ),
         (
             lambda: SurrogateSampler(interleave=1),
             ValueError,

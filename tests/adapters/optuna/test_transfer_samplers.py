@@ -56,7 +56,7 @@ def bowls(n: int = 3, sign: float = 1.0) -> list[optuna.Study]:
 def union_of(study: optuna.Study) -> UnionSpace:
     """The space that the last proposal was made in."""
     assert isinstance(study.sampler, ProposerSampler)
-    space = study.sampler._reader(study)._space
+    space = study.sampler._reader(study)._space._last
     assert space is not None
     return space[1]
 

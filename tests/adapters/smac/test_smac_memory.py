@@ -294,7 +294,7 @@ def test_scenarios_that_cannot_be_recorded_are_refused_before_they_start(tmp_pat
     }
     with pytest.raises(ValueError, match="2 instances"):
         optimize(tmp_path / "b", RecordCallback(FakeStore(), "t"), fn=of_instance, **options)
-    with pytest.raises(ValueError, match="2 objectives"):
+    with pytest.raises(ValueError, match="RecordCallback takes one objective, the scenario has 2"):
         optimize(tmp_path / "c", RecordCallback(FakeStore(), "t"), objectives=["loss", "size"])
 
 

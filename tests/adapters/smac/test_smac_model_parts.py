@@ -216,7 +216,7 @@ def test_seconds_are_true_ones_and_logarithmic(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [CostEncoder, CostAndSecondsEncoder])
 def test_encoders_check_their_arguments(tmp_path: Path, kind: type[CostEncoder]) -> None:
-    with pytest.raises(ValueError, match="encodes one objective, the scenario has 2"):
+    with pytest.raises(ValueError, match="takes one objective, the scenario has 2"):
         kind(scenario(tmp_path, objectives=["a", "b"]))
     with pytest.raises(ValueError, match="target must be one of 'log_regret'"):
         kind(scenario(tmp_path), target="log")

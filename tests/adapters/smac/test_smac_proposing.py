@@ -218,7 +218,7 @@ def test_seconds_of_a_timeout_reach_the_running_time_model(tmp_path: Path) -> No
     vectors = VectorSpace(search_space())
     both = vectors.sample(100, np.random.default_rng(0))
     is_slow = both[:, vectors.space.index_of["kind"]] == 1.0
-    fitted = selector_of(smac).proposer._fitted._last[2]
+    fitted = selector_of(smac).proposer._fitted._last[1]
     seconds = np.exp(fitted.log_seconds(vectors.features(both)))
     assert seconds[is_slow].min() > 5 * seconds[~is_slow].max()
 
@@ -851,7 +851,7 @@ def test_smacs_own_selector_has_one_model(tmp_path: Path) -> None:
             {"memory": EARLIER, "per_second": True, "config_selector": QUICKLY},
             *(ValueError, "memory and per_second would not be used"),
         ),
-        ({"objectives": ["a", "b"]}, ValueError, "AutoFacade minimises one objective"),
+        ({"objectives": ["a", "b"]}, ValueError, "AutoFacade takes one objective"),
     ],
 )
 def test_what_the_committee_refuses(
@@ -897,7 +897,11 @@ def test_the_facade_is_replayed_with_its_seconds() -> None:
         ),
         ({"min_trials": 0}, ValueError, "min_trials must be an integer >= 1, or None, got 0"),
         ({"random_design": 0.5}, TypeError, "random_design must be one of SMAC's"),
-        ({"objectives": ["a", "b"]}, ValueError, "minimise one objective, the scenario has 2"),
+        (
+            {"objectives": ["a", "b"]},
+            ValueError,
+            "ProposerConfigSelector takes one objective, the scenario has 2",
+        ),
     ],
 )
 def test_selectors_check_their_arguments(
@@ -922,10 +926,10 @@ DESIGNED = partial(
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"objectives": ["cost", "time"]}, "minimises one objective"),
+        ({"objectives": ["cost", "time"]}, "takes one objective"),
         (
             {"multi_objective_algorithm": partial(MeanAggregationStrategy)},
-            "minimises one objective",
+            "takes one objective",
         ),
         (
             {"config_selector": QUICKLY, "acquisition_function": EI()},
