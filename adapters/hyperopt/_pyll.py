@@ -35,6 +35,7 @@ from ConfigSpace.hyperparameters import (
 )
 from hyperopt import hp, pyll
 
+from automl_plugins.records.trial import as_number
 from automl_plugins.spaces.conditions import satisfied
 from automl_plugins.spaces.values import plain
 
@@ -279,13 +280,16 @@ def _name(option: Any, text: str | None, unnamed: str) -> Any:
 
 @dataclass(frozen=True)
 class Interval:
-    """Numbers in [low, high); a bound is infinite at the end of the whole range."""
+    """Numbers in [low, high); a bound is infinite at the end of the whole range.
+
+    What is no number, as a user's point may have, lies in none.
+    """
 
     low: float
     high: float
 
-    def __contains__(self, value: float) -> bool:
-        return self.low <= value < self.high
+    def __contains__(self, value: Any) -> bool:
+        return self.low <= as_number(value) < self.high
 
 
 #: A part of the values of a hyperparameter: numbers, or indices of the options of a choice.

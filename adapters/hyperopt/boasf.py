@@ -27,7 +27,7 @@ from hyperopt.base import validate_loss_threshold, validate_timeout
 from hyperopt.exceptions import AllTrialsFailed, InvalidAnnotatedParameter
 from tqdm import tqdm
 
-from automl_plugins._arguments import check_integer, describe, document_arguments
+from automl_plugins._arguments import check_integer, check_kind, describe, document_arguments
 from automl_plugins.bandits.successive_filtering import Score
 from automl_plugins.records.trial import as_number
 from automl_plugins.streams import Streams
@@ -221,6 +221,7 @@ def _generator(rstate: Any) -> np.random.Generator:
 
 def _check_point(domain: Domain, point: Mapping[str, Any]) -> Values:
     """The active values of a point, the indices of options as integers."""
+    check_kind("points_to_evaluate", point, Mapping, "a list of points, each {label: value}")
     unknown = [label for label in point if label not in domain.params]
     if unknown:
         raise ValueError(

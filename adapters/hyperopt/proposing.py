@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 from hyperopt import Domain, Trials
 
 from automl_plugins import recipes
-from automl_plugins._arguments import describe, document_arguments
+from automl_plugins._arguments import describe, document_arguments, refuse_foreign
 from automl_plugins.meta.alignment import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.memories import TaskMemory
@@ -53,6 +53,14 @@ logger = logging.getLogger(__name__)
 #: ``algo(new_ids, domain, trials, seed)`` returns trial documents.
 Suggest = Callable[..., list[Document]]
 P = ParamSpec("P")
+
+#: What options of Optuna's samplers and of ``tpe.suggest`` are called here.
+_CALLED_HERE = {
+    "n_startup_trials": "n_startup",
+    "n_startup_jobs": "n_startup",
+    "n_EI_candidates": "n_candidates",
+    "cost": "per_second",
+}
 
 _PASSED = ("new_ids", "domain", "trials", "seed_of_call")  # arguments that ``fmin`` passes
 
@@ -146,13 +154,15 @@ class Algorithm(ABC, Generic[P]):
             raise TypeError(
                 f"{self.name} takes its options by keyword, as in"
                 f" algo={self.name}({example}={describe(args[0])}): its options are"
-                f" {', '.join(self._list_options())}."
+                f" {', '.join(self._options)}."
             )
+        here = {o: f"here it is {n}=" for o, n in _CALLED_HERE.items() if n in self._options}
+        refuse_foreign(self.name, options, self._options, here)
         try:
             self.__signature__.bind(*(args or _PASSED), **options)
         except TypeError as error:
             raise TypeError(
-                f"{self.name}: {error}. Its options are {', '.join(self._list_options())}."
+                f"{self.name}: {error}. Its options are {', '.join(self._options)}."
             ) from None
         seed = options.pop("seed", None)
         if args:
@@ -163,7 +173,8 @@ class Algorithm(ABC, Generic[P]):
         options = self.check_options(options)
         return partial(self, **options, **({} if seed is None else {"seed": seed}))
 
-    def _list_options(self) -> list[str]:
+    @cached_property
+    def _options(self) -> list[str]:
         return [*(p.name for p in self.parameters()), "seed"]
 
     def __reduce__(self) -> str:

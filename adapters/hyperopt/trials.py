@@ -232,7 +232,7 @@ class TrialReader:
             origin = hyperparameter.sequence[0] if is_listed else 0
             given = [row.get(name, ()) for row in vals]
             there = [len(values) > 0 for values in given]
-            values = np.array([float(v[0] - origin) for v in given if len(v)])
+            values = np.array([_less(name, v[0], origin) for v in given if len(v)])
             encoded[there, column] = self._entries(name, hyperparameter, values)
         return encoded
 
@@ -274,6 +274,17 @@ class TrialReader:
         space = self.known.space
         defaults = [space[n].to_vector(space[n].default_value) for n in self.vectors.names]
         return np.array(defaults, dtype=np.float64)
+
+
+def _less(name: str, drawn: Any, origin: int) -> float:
+    """A drawn number less ``origin``; ValueError for anything but a number."""
+    try:
+        return float(drawn - origin)
+    except TypeError:
+        raise ValueError(
+            f"A trial has {drawn!r} for {name!r}, which must be a number: points_to_evaluate= has"
+            " the index of an option, not the option itself."
+        ) from None
 
 
 def _numbered(documents: Iterable[Document]) -> list[tuple[int, Document]]:

@@ -128,7 +128,7 @@ def test_options_are_given_by_partial_or_call() -> None:
         assert set(options_of(search(pickle.loads(pickle.dumps(algo)), 3))) == {0}
     with pytest.raises(TypeError, match="weigths"):
         weighted(weigths=[1, 0, 0])
-    with pytest.raises(TypeError, match=r"polcy.*options are policy, label"):
+    with pytest.raises(TypeError, match=r"no argument polcy; it takes policy, label"):
         bandit(polcy=None)
     with pytest.raises(TypeError, match=r"such as UCB1\(\), or None; got"):
         bandit(policy=Recorder)

@@ -44,6 +44,7 @@ from hyperopt import (
     tpe,
 )
 from hyperopt.exceptions import AllTrialsFailed
+from hyperopt.fmin import generate_trials_to_calculate
 from hyperopt_runs import configs, minimise, options_of, values_of
 
 from automl_plugins.bandits.successive_filtering import Round
@@ -505,3 +506,11 @@ def test_failures_are_dropped_and_forbidden_ones_cost_nothing() -> None:
     assert {"algorithm": "rf", "rf.k": 3} not in seen
     assert [c["algorithm"] for c in seen].count("svm") <= 3
     assert clock <= 12
+
+
+def test_a_point_that_is_no_number_lies_in_no_cell() -> None:
+    """Hyperopt cannot evaluate it, but goes on where exceptions are caught."""
+    trials, x = generate_trials_to_calculate([{"x": "0.5"}]), {"x": hp.uniform("x", 0, 1)}
+    algo = boasf(max_evals=5, split=2)
+    minimise(lambda c: 2 * c["x"], x, algo, 6, trials=trials, catch_eval_exceptions=True)
+    assert len(arm_report(trials).losses) == 5  # of six trials

@@ -23,6 +23,7 @@ from automl_plugins.adapters.hyperopt import (
     pmf,
     surrogate,
     tst,
+    weighted,
 )
 from automl_plugins.adapters.hyperopt.proposing import ProposerAlgorithm
 from hyperopt import (
@@ -374,7 +375,12 @@ def test_options_without_a_name_are_answered_with_one(call: Any, message: str) -
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"alfa": 0.1}, TypeError, r"gbqr: .*'alfa'.*Its options are alpha, n_models, doubt"),
+        ({"alfa": 0.1}, TypeError, r"gbqr takes no argument alfa; it takes alpha, n_models"),
+        ({"alfa": 0.1}, TypeError, r"Did you mean 'alpha'\?$"),
+        ({"n_startup_trials": 3}, TypeError, r"\(n_startup_trials: here it is n_startup=\)"),
+        ({"n_startup_jobs": 3}, TypeError, r"\(n_startup_jobs: here it is n_startup=\)"),
+        ({"n_EI_candidates": 3}, TypeError, r"\(n_EI_candidates: here it is n_candidates=\)"),
+        ({"cost": "seconds"}, TypeError, r"\(cost: here it is per_second=\)"),
         ({"alpha": 1.5}, ValueError, r"alpha must lie in \(0, 1\), got 1.5"),
         ({"seed": -1}, ValueError, "seed must be an integer >= 0"),
         ({"seed": "0"}, TypeError, "seed must be an integer"),
@@ -387,6 +393,11 @@ def test_bad_options_are_refused_at_once(options: Any, error: Any, message: str)
     with pytest.raises(error, match=message):
         search(partial(gbqr, **options), 3, trials=trials)
     assert len(trials) == 0
+
+
+def test_only_an_option_that_there_is_is_named_for_a_foreign_one() -> None:
+    with pytest.raises(TypeError, match=r"^weighted takes no argument cost; it takes label, "):
+        weighted(cost="seconds")
 
 
 @pytest.mark.parametrize("name", ["tst", "pmf", "blended"])

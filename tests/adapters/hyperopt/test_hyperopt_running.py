@@ -355,6 +355,11 @@ def test_points_that_are_none_of_the_space_are_refused(point: Any, message: str)
     assert not trials._dynamic_trials
 
 
+def test_a_point_outside_a_list_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"points_to_evaluate takes a list of points, each {lab"):
+        run(points_to_evaluate={"model": 1, "depth": 7})
+
+
 def test_an_index_may_be_written_as_a_float() -> None:
     trials = Trials()
     run(points_to_evaluate=[{"model": 1.0, "depth": np.int64(7)}], max_evals=3, trials=trials)

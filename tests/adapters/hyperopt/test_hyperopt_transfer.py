@@ -111,7 +111,11 @@ def test_the_task_itself_and_tasks_without_a_finished_trial_are_left_out(
         ({"memory": {"a": 3}}, TypeError, r"memory\['a'\] must be hyperopt.Trials, got 3"),
         ({"memory": {}}, ValueError, "no trials of another task"),
         ({"memory": {"a": Trials()}, "task": "a"}, ValueError, "no trials of another task"),
-        ({"memory": {"a": Trials()}, "tusk": "a"}, TypeError, "Its options are memory, task"),
+        (
+            {"memory": {"a": Trials()}, "tusk": "a"},
+            TypeError,
+            "no argument tusk; it takes memory",
+        ),
         (
             {"memory": {"a": Trials()}, "n_candidates": 0},
             ValueError,

@@ -36,6 +36,7 @@ from hyperopt import (
     rand,
 )
 from hyperopt.base import JOB_STATE_CANCEL, trials_from_docs
+from hyperopt.fmin import generate_trials_to_calculate
 from hyperopt_runs import minimise
 
 from automl_plugins.proposers.explanation import Explanation
@@ -211,6 +212,17 @@ def test_trials_of_another_space_are_refused() -> None:
     _, more = drawn({"c": hp.pchoice("c", [(0, 1), (0, 2), (1, 3)])}, 1)
     with pytest.raises(ValueError, match=r"option 2 of 'c', which has 2"):
         read(more, {"c": hp.choice("c", [1, 2])})
+
+
+KERNELS = hp.choice("k", ["rbf", "linear"])
+
+
+@pytest.mark.parametrize("given", ["rbf", None, [0]])
+def test_an_option_in_place_of_its_index_is_explained(given: Any) -> None:
+    """Hyperopt cannot evaluate the point, but goes on where exceptions are caught."""
+    trials = generate_trials_to_calculate([{"k": given}])
+    with pytest.raises(ValueError, match=r"^A trial has .* for 'k', which must be a number: po"):
+        minimise(len, KERNELS, gbqr, 9, trials=trials, catch_eval_exceptions=True)
 
 
 # --- explanations ----------------------------------------------------------------------------
