@@ -14,6 +14,7 @@ from automl_plugins._arguments import ShowsArguments, check_integer
 from automl_plugins.arrays import FloatArray
 from automl_plugins.bandits.records import RewardScale
 from automl_plugins.bandits.successive_filtering import advance_probabilities
+from automl_plugins.records.trial import finite_or_none
 from automl_plugins.streams import Streams
 
 from . import _private
@@ -131,8 +132,7 @@ class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
 
 
 def _outcome(value: float, probability: float, advances: bool) -> dict[str, float | bool | None]:
-    kept = value if math.isfinite(value) else None  # JSON has finite numbers only
-    return {"value": kept, "probability": probability, "advances": advances}
+    return {"value": finite_or_none(value), "probability": probability, "advances": advances}
 
 
 def advance_probability(loss: float, others: FloatArray, n_startup: int = 0) -> float:

@@ -375,8 +375,8 @@ class ProposerSampler(SeededSampler):
     def _asking(self, study: Study, trial: FrozenTrial, view: View) -> list[int]:
         """Lower numbers of other processes' trials that may be about to publish a proposal."""
         own = _private.trial_key(study, trial)[:-1]
-        known = self._asked.keys() | self._unawaited.keys()
-        return [number for number in _silent(trial, view) if (*own, number) not in known]
+        keys = [(*own, number) for number in _silent(trial, view)]
+        return [key[-1] for key in keys if key not in self._asked and key not in self._unawaited]
 
     def _proposer_of(self, study: Study) -> Proposer:
         return self._proposer

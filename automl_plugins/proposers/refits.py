@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from automl_plugins.newest import Newest
 from automl_plugins.records.history import History
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ class SharedFits:
     """
 
     def __init__(self) -> None:
-        self._newest: dict[str, tuple[bytes, Any]] = {}
+        self._newest: dict[str, Newest[Any]] = defaultdict(Newest)
 
     def fit(self, model: M, *data: npt.NDArray[Any]) -> M:
         """``model`` fitted to ``data``, or the equal one that was fitted before."""
@@ -59,8 +61,5 @@ class SharedFits:
         digest = hashlib.blake2b(f"{model.random_state} {shapes}".encode(), digest_size=16)
         for array in data:
             digest.update(np.ascontiguousarray(array).tobytes())
-        kind, key = type(model).__name__, digest.digest()
-        known = self._newest.get(kind)
-        if known is None or known[0] != key:
-            known = self._newest[kind] = key, model.fit(*data)
-        return cast(M, known[1])
+        newest = self._newest[type(model).__name__]
+        return cast(M, newest.get(digest.digest(), lambda: model.fit(*data)))
