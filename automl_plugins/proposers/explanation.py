@@ -245,11 +245,8 @@ class Explanation:
             return own
         if tuple(self.shares) == ("meta-learner",):  # it has no shares of single tasks
             return f"{own}, the meta-learner of the memory {self.source_share:.0%}"
-        parts = sum(self.shares.values())
-        return (
-            f"{own}, earlier tasks {parts:.0%}, {self.source!r} most of them"
-            f" ({self.source_share:.0%})"
-        )
+        largest = f"{self.source!r} the most ({self.source_share:.0%})"
+        return f"{own}, earlier tasks {sum(self.shares.values()):.0%}, of them {largest}"
 
     def _origin(self) -> str:
         if self.origin == "model":

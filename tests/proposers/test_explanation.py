@@ -62,7 +62,7 @@ def test_shares_say_whose_they_are() -> None:
 
     own = "in its model this search's own trials count"
     assert said({"wine": 0.05, "churn": 0.25}).endswith(
-        f"; {own} 70%, earlier tasks 30%, 'churn' most of them (25%)."
+        f"; {own} 70%, earlier tasks 30%, of them 'churn' the most (25%)."
     )
     assert said({"meta-learner": 0.25}).endswith(
         f"; {own} 75%, the meta-learner of the memory 25%."
