@@ -206,7 +206,8 @@ class Explanation:
         ):
             if fact is not None:
                 facts.append(text.format(fact))
-        if self.own_share is not None:
+        # Of a member that does not learn from the memory the sentence says which one it is.
+        if self.own_share is not None and (self.shares or self.member is None):
             facts.append(self._shares(self.own_share))
         if self.arm is not None and self.arm.arm is not None:
             facts.append(f"arm: {self.arm}")

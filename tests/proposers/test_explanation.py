@@ -57,8 +57,8 @@ def test_a_point_of_the_start_design_is_no_proposal_of_a_model() -> None:
 
 
 def test_shares_say_whose_they_are() -> None:
-    def said(shares: dict[str, float]) -> str:
-        return str(Explanation.from_proposal(3, {"origin": "model", "shares": shares}))
+    def said(shares: dict[str, float], **facts: str) -> str:
+        return str(Explanation.from_proposal(3, {"origin": "model", "shares": shares} | facts))
 
     own = "in its model this search's own trials count"
     assert said({"wine": 0.05, "churn": 0.25}).endswith(
@@ -68,6 +68,9 @@ def test_shares_say_whose_they_are() -> None:
         f"; {own} 75%, the meta-learner of the memory 25%."
     )
     assert said({}).endswith(f"; {own} 100%.")
+    # Of a member that never looks at earlier tasks it would say nothing.
+    assert own not in said({}, member="process")
+    assert own in said({"wine": 0.0}, member="earlier tasks")
 
 
 def test_a_notebook_shows_the_sentence() -> None:
