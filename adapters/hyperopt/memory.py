@@ -40,7 +40,7 @@ from automl_plugins.records.task_record import TaskRecord, UnnamedTask
 from automl_plugins.records.trial import Status, as_seconds
 
 from ._private import all_documents
-from .space import SearchSpace, is_space, read_space
+from .space import PyllSpace, SearchSpace, is_space, read_space
 from .trials import NOTE, Document, finished_documents, new_document, read_trial, values_of
 
 _LEFT_OUT = {"new": JOB_STATE_NEW, "running": JOB_STATE_RUNNING, "cancelled": JOB_STATE_CANCEL}
@@ -128,6 +128,26 @@ def _read_documents(documents: Sequence[Document], name: str, known: SearchSpace
     """Finished trials as a task; ValueError if they are not of the space."""
     trials = [replace(read_trial(d), config=known.values(values_of(d))) for d in documents]
     return TaskRecord.of(name, trials, space=known.space, framework="hyperopt")
+
+
+def read_fitting(
+    source: Trials, name: str, known: PyllSpace
+) -> tuple[TaskRecord, list[ValueError]]:
+    """The finished trials that are of a space, and why others are not.
+
+    Labels that the space does not have are ignored, unless a trial has no others.
+    """
+    trials, refused = [], []
+    for document in finished_documents(source):
+        drawn = values_of(document)
+        shared = {label: value for label, value in drawn.items() if label in known.space}
+        try:
+            config = known.values(shared or drawn)
+        except ValueError as error:
+            refused.append(error)
+        else:
+            trials.append(replace(read_trial(document), config=config))
+    return TaskRecord.of(name, trials, space=known.space, framework="hyperopt"), refused
 
 
 def meta_dataset_from_trials(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial, update_wrapper
 from inspect import Parameter, Signature, signature
 from operator import itemgetter
@@ -22,28 +22,27 @@ from hyperopt import Domain, Trials
 
 from automl_plugins import recipes
 from automl_plugins._arguments import describe, document_arguments, refuse_foreign
+from automl_plugins.formats import format_count
 from automl_plugins.meta.alignment import MemoryMismatch
-from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.memories import TaskMemory
+from automl_plugins.meta.memories import AUTO, TaskMemory
 from automl_plugins.meta.recognition import task_memory
 from automl_plugins.meta.tasks import describe_options
 from automl_plugins.proposers.model_based import ProposerSettings
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure, ask
 from automl_plugins.recipes.without_memory import Options
 from automl_plugins.records.history import History
+from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.values import to_values
-from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
 from ._private import all_documents
-from .memory import meta_dataset_from_trials
+from .memory import read_fitting
 from .space import PyllSpace, translate
 from .trials import (
     NOTE,
     PROPOSAL,
     Document,
     TrialReader,
-    finished_documents,
     new_document,
     note_of,
 )
@@ -286,16 +285,20 @@ class ProposerAlgorithm(Algorithm[P]):
     def _proposer(
         self, options: Mapping[str, Any], known: PyllSpace | None, own: str | None
     ) -> Proposer:
-        """Make the proposer, without the trials named ``own`` in its memory."""
+        """Make the proposer, without the trials named ``own`` in its memory.
+
+        As long as the space is not ``known``, it does without trials by name.
+        """
         recipe: Callable[..., Proposer] = self.described
-        if (named := _trials_by_name(options.get("memory"))) is not None:
-            if own is not None:
-                logger.info(
-                    f"The trials {own!r} of the memory are those of this search: left out."
-                )
-            others = {name: trials for name, trials in named.items() if name != own}
-            options = {**options, "memory": TrialsMemory(others, known, options.get("task"))}
-        return recipe(**options)
+        if (named := _trials_by_name(options.get("memory"))) is None:
+            return recipe(**options)
+        if own is not None:
+            logger.info(f"The trials {own!r} of the memory are those of this search: left out.")
+        memory: Any = AUTO
+        if known is not None:
+            others = NamedTrials({n: t for n, t in named.items() if n != own}, known)
+            memory = TaskMemory(others, task=options.get("task"), filling=True)
+        return recipe(**{**options, "memory": memory})
 
 
 def _identity(value: Any) -> tuple[str, Any]:
@@ -307,51 +310,35 @@ def _identity(value: Any) -> tuple[str, Any]:
 # --- memories --------------------------------------------------------------------------------
 
 
-@dataclass(eq=False)
-class TrialsMemory:
-    """Trials of earlier searches as an ``AlignedMemory`` of the core.
-
-    Attributes:
-        trials: The trials by name of their task.
-        known: Their search space; None as long as it is not known.
-        task: Name of the task of this search, which is left out.
-    """
+@dataclass(frozen=True)
+class NamedTrials:
+    """Trials of earlier searches by name of their task, which are read as a store is."""
 
     trials: Mapping[str, Trials]
-    known: PyllSpace | None
-    task: str | None
-    store: None = field(default=None, init=False)
-    _memory: TaskMemory | None = field(default=None, init=False)
+    known: PyllSpace
 
-    def on(self, space: VectorSpace) -> MetaDataset:
-        """The earlier tasks in the vectors of ``space``, read at the first call.
+    def records(self) -> list[TaskRecord]:
+        """The trials that are of the search space.
 
         Raises:
-            MemoryMismatch: If no other trials have finished, or they are of another space.
+            MemoryMismatch: If there are trials, but only of another space.
         """
-        if self._memory is None:
-            self._memory = TaskMemory(self._read(), task=self.task)
-        return self._memory.on(space)
-
-    def waits(self, space: VectorSpace, history: History) -> bool:
-        """False: a memory that was named is used at once."""
-        return False
-
-    def _read(self) -> MetaDataset:
-        used = {n: trials for n, trials in self.trials.items() if finished_documents(trials)}
-        if not set(used) - {self.task}:
-            raise MemoryMismatch(
-                f"memory has no finished trials of another task, only"
-                f" {', '.join(self.trials) or 'nothing'}: run other searches first, or use an"
-                " algorithm that needs no memory."
+        found: list[TaskRecord] = []
+        refused: list[ValueError] = []
+        for name, trials in self.trials.items():
+            record, errors = read_fitting(trials, name, self.known)
+            found += [record] if len(record) else []
+            refused += errors
+        if refused:
+            message = (
+                f"memory has {format_count(len(refused), 'trial')} of another search space, left"
+                f" out. {refused[0]} Or pass memory=meta_dataset_from_trials(trials, {{name: the"
+                " search space of these trials})."
             )
-        try:
-            return meta_dataset_from_trials(used, self.known)
-        except ValueError as error:
-            raise MemoryMismatch(
-                f"memory has trials of another search space. {error} Or pass memory="
-                "meta_dataset_from_trials(trials, {name: the search space of these trials})."
-            ) from None
+            if not found:
+                raise MemoryMismatch(message)
+            logger.warning(message)
+        return found
 
 
 def _open_memory(options: dict[str, Any]) -> dict[str, Any]:

@@ -47,6 +47,7 @@ from ConfigSpace.hyperparameters import (
 )
 from hyperopt import Domain, pyll
 
+from automl_plugins.records.trial import as_number
 from automl_plugins.spaces.choices import categorical, one_of
 from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.ranges import (
@@ -115,7 +116,8 @@ class PyllSpace:
         Points that a user gives may have labels of all branches.
 
         Raises:
-            ValueError: For a label, or an option, that the space does not have.
+            ValueError: For a label, or an option, that the space does not have, or what is no
+                number.
         """
         if foreign := [label for label in drawn if label not in self.space]:
             raise ValueError(
@@ -127,6 +129,8 @@ class PyllSpace:
         return {label: value for label, value in values.items() if label in needed}
 
     def _value(self, label: str, drawn: Any) -> Any:
+        if math.isnan(as_number(drawn)):
+            raise ValueError(f"The trial has {drawn!r} for {label!r}, which must be a number.")
         if label in self.options:
             names = self.options[label]
             if not 0 <= int(drawn) < len(names):
