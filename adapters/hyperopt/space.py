@@ -121,22 +121,27 @@ class PyllSpace:
         """
         if foreign := [label for label in drawn if label not in self.space]:
             raise ValueError(
-                f"The trial has the label {foreign[0]!r}; the search space has"
+                f"A trial has the label {foreign[0]!r}; the search space has"
                 f" {', '.join(self.space)}. Pass the space of these trials."
             )
-        values = {label: self._value(label, value) for label, value in drawn.items()}
+        values = {label: self.value(label, value) for label, value in drawn.items()}
         needed = {label_of(node) for node in find_needed(self.expr, drawn)}
         return {label: value for label, value in values.items() if label in needed}
 
-    def _value(self, label: str, drawn: Any) -> Any:
+    def value(self, label: str, drawn: Any) -> Any:
+        """The value of a hyperparameter that was ``drawn``; ValueError as ``values``."""
         if math.isnan(as_number(drawn)):
-            raise ValueError(f"The trial has {drawn!r} for {label!r}, which must be a number.")
+            raise ValueError(
+                f"A trial has {drawn!r} for {label!r}, which must be a number: points_to_evaluate="
+                " has the index of an option, not the option itself."
+            )
         if label in self.options:
             names = self.options[label]
             if not 0 <= int(drawn) < len(names):
                 raise ValueError(
-                    f"The trial has option {int(drawn)} of {label!r}, which has {len(names)}"
-                    " options. Pass the space of these trials."
+                    f"A trial has option {int(drawn)} of {label!r}, which has {len(names)}"
+                    " options. A search of another space needs trials of its own, which are read"
+                    " with that space."
                 )
             return names[int(drawn)]
         hyperparameter = self.space[label]

@@ -153,7 +153,7 @@ def test_a_memory_loses_only_the_trials_that_do_not_fit(
     document["misc"]["vals"] |= {label: [value] for label, value in wrong.items()}
     trials = search(tst(memory=memory, seed=0), 2)
     (told,) = [record.message for record in caplog.records]
-    assert "has 1 trial of another search space, left out. The trial has" in told
+    assert "has 1 trial of another search space, left out. A trial has" in told
     del memory["near"]._dynamic_trials[numbers[0]]
     memory["near"].refresh()
     assert configs(trials) == configs(search(tst(memory=memory, seed=0), 2))
