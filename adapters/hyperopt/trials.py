@@ -315,10 +315,10 @@ def explain(trials: Trials | Document, tid: int | None = None) -> Explanation:
     check_kind("explain", trials, Trials, allowed)
     check_integer("tid", tid, 0, optional=True)
     documents = {document["tid"]: document for document in all_documents(trials)}
-    number = max(documents, default=None) if tid is None else tid
-    if number is None or number not in documents:
-        if not documents:
-            raise ValueError("There are no trials yet: fmin adds them to the trials it is given.")
+    number = max(documents, default=0) if tid is None else tid
+    if not documents:
+        raise ValueError("There are no trials yet: fmin adds them to the trials it is given.")
+    if number not in documents:
         raise ValueError(f"There is no trial {number}; there are {len(documents)} trials.")
     return _explain_document(documents[number])
 

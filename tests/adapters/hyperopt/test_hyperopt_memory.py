@@ -139,7 +139,7 @@ def test_what_trials_do_not_know_is_asked_for() -> None:
         read_task(trials, space=SPACE)
     with pytest.raises(ValueError, match="pass space="):
         read_task(trials, name="t")
-    with pytest.raises(TypeError, match=r"reads hyperopt\.Trials"):
+    with pytest.raises(TypeError, match=r"takes hyperopt\.Trials"):
         read_task(wrong, name="t", space=SPACE)
     with pytest.raises(ValueError, match="not of this search space"):
         read_task(trials, name="t", space=ConfigurationSpace({"other": (0.0, 1.0)}))
