@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import logging
 import math
 import os
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from functools import partial
 from inspect import signature
@@ -27,7 +27,7 @@ from hyperopt.base import validate_loss_threshold, validate_timeout
 from hyperopt.exceptions import AllTrialsFailed, InvalidAnnotatedParameter
 from tqdm import tqdm
 
-from automl_plugins._arguments import check_integer, check_kind, describe, document_arguments
+from automl_plugins._arguments import check_integer, check_kind, document_arguments
 from automl_plugins.bandits.successive_filtering import Score
 from automl_plugins.records.trial import as_number
 from automl_plugins.streams import Streams
@@ -180,9 +180,7 @@ def _trials(trials: Trials | None, trials_save_file: str) -> Trials:
     if folder and not os.path.isdir(folder):
         raise ValueError(f"trials_save_file={trials_save_file!r}: there is no folder {folder!r}.")
     if trials is None:
-        if trials_save_file and os.path.exists(trials_save_file):
-            return _load_trials(trials_save_file)
-        return Trials()
+        return _load_trials(trials_save_file) if os.path.exists(trials_save_file) else Trials()
     check_trials("boasf_fmin", trials)
     if trials.asynchronous:
         raise ValueError(
@@ -194,17 +192,13 @@ def _trials(trials: Trials | None, trials_save_file: str) -> Trials:
 
 
 def _load_trials(path: str) -> Trials:
-    remedy = "that boasf_fmin or fmin has saved. Move it away, or name another file."
-    try:
-        with open(path, "rb") as file:
-            found = load(file)
-    except (pickle.UnpicklingError, EOFError) as error:
-        raise ValueError(
-            f"trials_save_file={path!r} is there, and has no trials {remedy}"
-        ) from error
+    found: Any = None
+    with suppress(pickle.UnpicklingError, EOFError), open(path, "rb") as file:
+        found = load(file)
     if not isinstance(found, Trials):
         raise ValueError(
-            f"trials_save_file={path!r} is there, and has {describe(found)}, no trials {remedy}"
+            f"trials_save_file={path!r} is there, and has no trials that boasf_fmin or fmin has"
+            " saved. Move it away, or name another file."
         )
     return found
 
@@ -276,16 +270,16 @@ def _workers(executor: Workers | None, n_workers: int | None) -> int:
             "executor must be an executor of concurrent.futures, or a function that makes one,"
             f" got {executor!r}."
         )
-    if n_workers is None and callable(executor):
-        raise ValueError("n_workers= is needed with a function that makes executors.")
     if n_workers is None:
-        known = getattr(executor, "_max_workers", None)
-        if not isinstance(known, int):
+        if callable(executor):
+            raise ValueError("n_workers= is needed with a function that makes executors.")
+        n_workers = getattr(executor, "_max_workers", None)
+        if not isinstance(n_workers, int):
             logger.warning(
                 "The executor's number of workers is unknown: evaluating one trial at a time."
                 " Pass n_workers=."
             )
-        return known if isinstance(known, int) else 1
+            return 1
     check_integer("n_workers", n_workers, 1)
     return n_workers
 
@@ -299,7 +293,7 @@ def _progress(wanted: Any, method: Boasf) -> Callable[..., Any]:
     return _seconds_bar if method.unit == "seconds" else progress.default_callback
 
 
-@contextlib.contextmanager
+@contextmanager
 def _seconds_bar(initial: float, total: float) -> Iterator[Any]:
     form = "{l_bar}{bar}| {n:.1f}/{total:.1f} s [{elapsed}{postfix}]"
     with tqdm(total=total, initial=initial, dynamic_ncols=True, bar_format=form) as bar:
