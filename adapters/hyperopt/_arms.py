@@ -33,7 +33,7 @@ from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
-from ._pyll import Interval, Part, find_switched, label_of, labels, nodes, restrict
+from ._pyll import Interval, Part, find_needed, find_switched, label_of, labels, restrict
 from .proposing import Suggest
 from .space import PyllSpace, translate
 from .trials import Document, note_of, values_of
@@ -298,12 +298,8 @@ def cells(known: PyllSpace, split: Split, max_arms: int) -> ArmSpace:
 
 def unbounded(expr: Any, known: PyllSpace) -> set[str]:
     """Labels of hyperparameters whose range is unbounded, or not known."""
-    params = {label_of(node): node for node in nodes(expr) if node.name == "hyperopt_param"}
-    return {
-        label
-        for label, node in params.items()
-        if node.arg["obj"].name in _UNBOUNDED or label in known.stand_ins
-    }
+    params = {label_of(node): node.arg["obj"].name for node in find_needed(expr)}
+    return {n for n, name in params.items() if name in _UNBOUNDED or n in known.stand_ins}
 
 
 def _possible(known: PyllSpace) -> ConfigurationSpace:

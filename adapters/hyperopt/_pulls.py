@@ -137,17 +137,11 @@ def read_pulls(
             row = Row(document, trial, arm, arms.arms[arm].key(values), source_of(document))
             read[document["tid"]] = row
         rows.append(row)
-    rows = rows if all_alive else _without_dead(rows)
+    if not all_alive:
+        done = [row.trial.number for row in rows if row.trial.status != Status.RUNNING]
+        oldest = oldest_running(np.array(done, dtype=np.int64))
+        rows = [r for r in rows if r.trial.status != Status.RUNNING or r.trial.number >= oldest]
     return Situation(arms, documents, sorted(rows, key=lambda row: row.trial.place), reward_range)
-
-
-def _without_dead(rows: list[Row]) -> list[Row]:
-    """The rows without running trials whose worker is presumed dead, see ``oldest_running``."""
-    done = [row.trial.number for row in rows if row.trial.status != Status.RUNNING]
-    oldest = oldest_running(np.array(done, dtype=np.int64))
-    return [
-        row for row in rows if row.trial.status != Status.RUNNING or row.trial.number >= oldest
-    ]
 
 
 def last_search(documents: Sequence[Document]) -> dict[str, Any] | None:
