@@ -12,7 +12,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial, update_wrapper
+from functools import cached_property, partial
 from inspect import Parameter, Signature, signature
 from operator import itemgetter
 from typing import Any, Generic, ParamSpec, overload
@@ -72,15 +72,15 @@ class Algorithm(ABC, Generic[P]):
     what ``fmin`` draws from ``rstate``.
 
     Args:
-        described: A function with the options as keywords, whose name and documentation are taken;
-            options that it does not document are documented by the ``owners``.
+        described: A function or class with the options as keywords, whose name (in small letters)
+            and documentation are taken; options that it does not document are documented by the
+            ``owners``.
     """
 
     def __init__(self, described: Callable[P, Any]) -> None:
-        self.described = described
-        self.name = described.__name__
-        update_wrapper(self, described, ("__module__", "__name__", "__qualname__"))
-        del self.__dict__["__wrapped__"]  # the signature differs from that of ``described``
+        self.described: Callable[..., Any] = described
+        self.__module__ = described.__module__
+        self.name = self.__name__ = self.__qualname__ = described.__name__.lower()
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         """Write the docstrings of algorithms when they are read.
@@ -92,8 +92,7 @@ class Algorithm(ABC, Generic[P]):
 
     def document(self) -> str | None:
         """The docstring of ``described``, with the documentation of every option."""
-        names = [*(p.name for p in self.parameters()), "seed"]
-        return document_arguments({n: n for n in names}, self.described, *self.owners())
+        return document_arguments({n: n for n in self._options}, self.described, *self.owners())
 
     @abstractmethod
     def check_options(self, options: dict[str, Any]) -> dict[str, Any]:
@@ -204,18 +203,18 @@ class ProposerAlgorithm(Algorithm[P]):
             core has a recipe of this name, its signature and docstring describe the options.
     """
 
-    described: Callable[P, Proposer]
+    described: Callable[..., Proposer]
 
     def __init__(self, recipe: Callable[P, Proposer]) -> None:
         super().__init__(recipe)
         self._searches: WeakKeyDictionary[Domain, dict[Any, _Search]] = WeakKeyDictionary()
 
     def parameters(self) -> Sequence[Parameter]:
-        """The options without ``seed``."""
+        """See the base class."""
         recipe = getattr(recipes, self.name, self.described)
         own = [p for p in signature(recipe).parameters.values() if p.kind != p.VAR_KEYWORD]
-        shared = signature(ProposerSettings).parameters
         if recipe is not self.described:  # the core's recipes hide shared ones in ``**options``
+            shared = signature(ProposerSettings).parameters
             own += [shared[name] for name in Options.__annotations__]
         return own
 
@@ -226,8 +225,8 @@ class ProposerAlgorithm(Algorithm[P]):
 
     def seed_of(self, trials: Trials, drawn: int) -> int:
         """The seed of the first trial that this algorithm proposed, ``drawn`` if there is none."""
-        begun = {d["tid"]: note_of(d).get(PROPOSAL) for d in all_documents(trials)}
-        for _, note in sorted(begun.items(), key=itemgetter(0)):
+        for document in sorted(all_documents(trials), key=itemgetter("tid")):
+            note = note_of(document).get(PROPOSAL)
             if isinstance(note, Mapping) and note.get("algo") == self.name:
                 seed = note.get("seed")
                 if type(seed) is int and seed >= 0:
@@ -289,16 +288,15 @@ class ProposerAlgorithm(Algorithm[P]):
 
         As long as the space is not ``known``, it does without trials by name.
         """
-        recipe: Callable[..., Proposer] = self.described
         if (named := _trials_by_name(options.get("memory"))) is None:
-            return recipe(**options)
+            return self.described(**options)
         if own is not None:
             logger.info(f"The trials {own!r} of the memory are those of this search: left out.")
         memory: Any = AUTO
         if known is not None:
             others = NamedTrials({n: t for n, t in named.items() if n != own}, known)
             memory = TaskMemory(others, task=options.get("task"), filling=True)
-        return recipe(**{**options, "memory": memory})
+        return self.described(**{**options, "memory": memory})
 
 
 def _identity(value: Any) -> tuple[str, Any]:

@@ -24,7 +24,7 @@ from automl_plugins.records.trial import CLOCK_START
 from automl_plugins.spaces.values import to_vector
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from .algos import Boasf, boasf
+from .algos import Boasf, boasf, full_name_of
 from .boasf import boasf_fmin
 from .proposing import Suggest
 from .space import ExpressionSpace
@@ -60,7 +60,7 @@ def optimizer(algo: Suggest | str, *, name: str | None = None, **options: Any) -
     check_kind(
         "optimizer", suggest, Callable, "a suggest function, such as tpe.suggest, or a name"
     )
-    label = name if name is not None else _label(suggest)
+    label = name if name is not None else full_name_of(suggest)
     try:
         inspect.signature(suggest).bind([], None, None, 0, **options)
     except TypeError as error:
@@ -90,14 +90,6 @@ def _named(name: str) -> Suggest:
         )
     suggest: Suggest = found
     return suggest
-
-
-def _label(suggest: Any) -> str:
-    while isinstance(suggest, partial):
-        suggest = suggest.func
-    module: str = suggest.__module__
-    attribute = getattr(suggest, "__qualname__", type(suggest).__qualname__)
-    return module if attribute == "suggest" else f"{module}.{attribute}"
 
 
 def _start_boasf(options: Mapping[str, Any], problem: Problem) -> HyperoptSearch:
