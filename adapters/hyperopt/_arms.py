@@ -170,17 +170,14 @@ class ArmSpace:
         """Trials of an arm as the suggest function inside it sees them."""
         arm, seen = self.arms.arms[number], []
         kept = arm.options
-        renamed = any(len(part) > 1 for part in kept.values())
         for document in documents:
-            misc = document["misc"]
-            if renamed or not all(name in misc["vals"] for name in arm.labels):
-                vals: dict[str, list[Any]] = {}
-                for name in arm.labels:
-                    drawn = misc["vals"].get(name, [])
-                    vals[name] = [kept[name].index(int(v)) if name in kept else v for v in drawn]
-                idxs = {name: [document["tid"]] * len(drawn) for name, drawn in vals.items()}
-                document = {**document, "misc": {**misc, "idxs": idxs, "vals": vals}}
-            seen.append(document)
+            vals: dict[str, list[Any]] = {}
+            for name in arm.labels:
+                drawn = document["misc"]["vals"].get(name, [])
+                vals[name] = [kept[name].index(int(v)) if name in kept else v for v in drawn]
+            idxs = {name: [document["tid"]] * len(drawn) for name, drawn in vals.items()}
+            misc = {**document["misc"], "idxs": idxs, "vals": vals}
+            seen.append({**document, "misc": misc})
         own: Trials = trials_from_docs(seen, validate=False)
         return own
 

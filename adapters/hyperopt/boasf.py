@@ -36,7 +36,7 @@ from ._arms import Split, Values
 from ._pool import Pool, Workers
 from ._private import all_documents, load
 from ._pulls import Cost
-from ._pyll import choices, find_needed, label_of
+from ._pyll import choices, labels
 from ._run import EarlyStop, Run
 from .algos import Boasf, boasf
 from .proposing import Suggest
@@ -234,7 +234,7 @@ def _check_point(domain: Domain, point: Mapping[str, Any]) -> Values:
                 f"points_to_evaluate: {label!r} must be a finite number, got {value!r}."
             )
     point = {n: int(value) if n in known else value for n, value in point.items()}
-    active = [label_of(node) for node in find_needed(domain.expr, point)]
+    active = labels(domain.expr, point)
     missing = [label for label in active if label not in point]
     if missing:
         raise ValueError(f"points_to_evaluate: {dict(point)} has no value for {missing[0]!r}.")

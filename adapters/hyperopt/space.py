@@ -67,8 +67,7 @@ from ._pyll import (
     depends,
     describe,
     expression,
-    find_needed,
-    label_of,
+    labels,
     places_of,
     simplify,
 )
@@ -125,8 +124,8 @@ class PyllSpace:
                 f" {', '.join(self.space)}. Pass the space of these trials."
             )
         values = {label: self.value(label, value) for label, value in drawn.items()}
-        needed = {label_of(node) for node in find_needed(self.expr, drawn)}
-        return {label: value for label, value in values.items() if label in needed}
+        active = labels(self.expr, drawn)
+        return {label: value for label, value in values.items() if label in active}
 
     def value(self, label: str, drawn: Any) -> Any:
         """The value of a hyperparameter that was ``drawn``; ValueError as ``values``."""
@@ -157,13 +156,10 @@ class PyllSpace:
         Raises:
             ValueError: For a value that is not an option of a choice, or not a number.
         """
-        drawn = {
-            label: self._draw(label, values[label]) for label in self.space if label in values
-        }
-        needs = {label_of(node) for node in find_needed(self.expr, drawn)}
-        return {
-            label: drawn[label] for label in self.space.at if label in drawn and label in needs
-        }
+        given = [label for label in self.space.at if label in values]
+        drawn = {label: self._draw(label, values[label]) for label in given}
+        active = labels(self.expr, drawn)
+        return {label: value for label, value in drawn.items() if label in active}
 
     def _draw(self, label: str, value: Any) -> Any:
         if label in self.options:
