@@ -71,25 +71,25 @@ def optimizer(algo: Suggest | str, *, name: str | None = None, **options: Any) -
 
 def _named(name: str) -> Suggest:
     module, colon, attribute = name.partition(":")
+    places = [(module, attribute)]
     if not colon:
         module, _, attribute = name.removeprefix("hyperopt.").partition(".")
-        module, attribute = f"hyperopt.{module}", attribute or "suggest"
-    try:
-        found: Any = getattr(import_module(module), attribute, None)
-    except ModuleNotFoundError as error:
-        if not f"{module}.".startswith(f"{error.name}."):
-            raise  # the module exists, but one of its own imports failed
-        found = None
-    if found is None and not colon:
-        found = getattr(import_module(__package__), name, None)
-    if not callable(found):
-        raise ValueError(
-            f"No suggest function {name!r}: name one of Hyperopt's, such as 'tpe', 'rand' or"
-            " 'anneal', one of this package, such as 'auto', or any other as"
-            " 'package.module:attribute'."
-        )
-    suggest: Suggest = found
-    return suggest
+        places = [(f"hyperopt.{module}", attribute or "suggest"), (str(__package__), name)]
+    for module, attribute in places:
+        try:
+            found: Any = getattr(import_module(module), attribute, None)
+        except ModuleNotFoundError as error:
+            if not f"{module}.".startswith(f"{error.name}."):
+                raise  # the module exists, but one of its own imports failed
+            continue
+        if callable(found):
+            suggest: Suggest = found
+            return suggest
+    raise ValueError(
+        f"No suggest function {name!r}: name one of Hyperopt's, such as 'tpe', 'rand' or"
+        " 'anneal', one of this package, such as 'auto', or any other as"
+        " 'package.module:attribute'."
+    )
 
 
 def _start_boasf(options: Mapping[str, Any], problem: Problem) -> HyperoptSearch:
