@@ -364,17 +364,12 @@ def _trials_by_name(memory: Any) -> Mapping[str, Trials] | None:
     Raises:
         TypeError: For trials without a name, or a mapping to something else.
     """
-    if isinstance(memory, Trials):
+    listed = memory if isinstance(memory, list | tuple) else [memory]
+    if any(isinstance(trials, Trials) for trials in listed):
         raise TypeError(
             "Trials do not store what was tuned: pass memory={name of the task: its trials}."
         )
     if not isinstance(memory, Mapping):
-        listed = isinstance(memory, list | tuple) and any(isinstance(t, Trials) for t in memory)
-        if listed:
-            raise TypeError(
-                "Trials do not store what was tuned: pass memory={name of a task: its trials, ...}"
-                " in place of a list."
-            )
         return None
     for name, source in memory.items():
         if not isinstance(source, Trials):
