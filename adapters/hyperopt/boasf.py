@@ -179,6 +179,8 @@ def _trials(trials: Trials | None, trials_save_file: str) -> Trials:
     folder = os.path.dirname(trials_save_file)
     if folder and not os.path.isdir(folder):
         raise ValueError(f"trials_save_file={trials_save_file!r}: there is no folder {folder!r}.")
+    if os.path.isdir(trials_save_file):
+        raise ValueError(f"trials_save_file={trials_save_file!r} is a folder: name a file in it.")
     if trials is None:
         return _load_trials(trials_save_file) if os.path.exists(trials_save_file) else Trials()
     check_trials("boasf_fmin", trials)

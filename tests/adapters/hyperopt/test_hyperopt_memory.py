@@ -157,7 +157,7 @@ def test_trials_of_several_tasks_are_a_data_set() -> None:
     np.testing.assert_array_equal(meta_dataset_from_trials(named, own).vectors, data.vectors)
     with pytest.raises(TypeError, match="name of the task"):
         meta_dataset_from_trials(wrong, SPACE)
-    with pytest.raises(TypeError, match="{name of the task: its trials}"):
+    with pytest.raises(TypeError, match="name of the task: its trials"):
         minimise(mixed, SPACE, auto(memory=[Trials()]), 1)
 
 
