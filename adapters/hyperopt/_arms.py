@@ -192,16 +192,9 @@ class ArmSpace:
     ) -> _Drawn:
         """A configuration of an arm, and the note of ``inner`` on it; None if it proposes none.
 
-        If a configuration was tried before, another is drawn a few times; then an untried one is
-        taken at random, of all if these can be listed, else as the arm's distributions draw.
-
-        Args:
-            number: Index of the arm.
-            tid: Number of the trial; the same number and trials give the same proposal.
-            documents: The arm's trials.
-            inner: Suggest function.
-            streams: Source of the seeds.
-            tried: Identities of configurations to avoid, see ``Arm.key``.
+        If a configuration was ``tried`` before (see ``Arm.key``), another is drawn a few times;
+        then an untried one is taken at random, of all if these can be listed, else as the arm's
+        distributions draw. The same ``tid`` and trials give the same proposal.
         """
         arm = self.arms.arms[number]
         if not arm.labels:

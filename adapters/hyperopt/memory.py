@@ -306,13 +306,7 @@ def record(
 
 
 class RecordedObjective(SearchRecorder):
-    """An objective that is recorded, see ``record``.
-
-    Args:
-        objective: The user's.
-        recorder: Writes to the store.
-        space: The search space, if it is known.
-    """
+    """An objective that is recorded, see ``record``."""
 
     fmin_pass_expr_memo_ctrl = True  # Hyperopt then passes the trial, and with it the labels
 

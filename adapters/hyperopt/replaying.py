@@ -106,15 +106,7 @@ def _with_budget(options: Mapping[str, Any], budget: Mapping[str, float | None])
 
 
 class HyperoptSearch:
-    """A running search: ``fmin``, step by step.
-
-    Args:
-        algo: Suggest function.
-        problem: The search problem.
-
-    Attributes:
-        trials: All trials proposed so far.
-    """
+    """A running search: ``fmin``, step by step, on its ``trials``."""
 
     def __init__(self, algo: Suggest, problem: Problem) -> None:
         self._algo = algo

@@ -62,14 +62,7 @@ FINISHED = (JOB_STATE_DONE, JOB_STATE_ERROR)
 
 
 def new_document(trials: Trials, domain: Domain, tid: int, values: Mapping[str, Any]) -> Document:
-    """A document as Hyperopt's own suggest functions make it, with every label of the space.
-
-    Args:
-        trials: The trials into which it is to be inserted.
-        domain: The whole search space.
-        tid: Number of the trial.
-        values: Values of the active hyperparameters by label.
-    """
+    """A document as Hyperopt's own suggest functions make it, with every label of the space."""
     misc = {
         "tid": tid,
         "cmd": domain.cmd,
@@ -176,9 +169,6 @@ class TrialReader:
     Cancelled trials are left out. Integers beyond a range are clipped to it, floats are not. An
     active hyperparameter without a value is missing. Labels outside the space are ignored, as by
     TPE: an arm of a bandit sees documents of the whole space.
-
-    Args:
-        known: The search space.
     """
 
     def __init__(self, known: PyllSpace) -> None:
@@ -189,12 +179,7 @@ class TrialReader:
         self._read: WeakKeyDictionary[Trials, dict[int, _Read]] = WeakKeyDictionary()
 
     def read(self, trials: Trials, documents: Iterable[Document], *, timed: bool) -> History:
-        """The trials as a history.
-
-        Args:
-            trials: The trials of the documents: the key of a cache.
-            documents: All trials.
-            timed: Whether their seconds are read; else they are unknown.
+        """The documents of ``trials`` as a history; unless ``timed``, their seconds are unknown.
 
         Raises:
             ValueError: For trials that are not of this search space.
