@@ -384,8 +384,8 @@ def option_weights(arms: ArmSpace, weights: Weights) -> FloatArray:
         names = option_names(known, label)
         demand = f"weights must have one number for each of the {len(names)} options of {label!r}"
         if not isinstance(weights, Mapping):
-            if len(weights) != len(names):
-                raise ValueError(f"{demand}, got {len(weights)}.")
+            if np.shape(weights) != (len(names),):
+                raise ValueError(f"{demand}, got {np.size(weights)}.")
             weights = dict(enumerate(weights))
         indices = range(len(names))
         named = {names[k] if k not in names and k in indices else k: weights[k] for k in weights}
