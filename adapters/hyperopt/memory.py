@@ -230,7 +230,7 @@ def write_history(record: TaskRecord, space: Any = None, *, exp_key: str | None 
 
 def _documents(record: TaskRecord, known: SearchSpace, trials: Trials) -> list[Document]:
     documents = []
-    moments = calendar(record, _utc)
+    moments = calendar(record, lambda t: datetime.fromtimestamp(t, UTC).replace(tzinfo=None))
     for tid, configuration in enumerate(record.configurations):
         loss, budget, seconds = (
             float(column[tid]) for column in (record.losses, record.budget, record.seconds)
@@ -249,10 +249,6 @@ def _documents(record: TaskRecord, known: SearchSpace, trials: Trials) -> list[D
         document["state"] = JOB_STATE_DONE
         documents.append(document)
     return documents
-
-
-def _utc(unix: float) -> datetime:
-    return datetime.fromtimestamp(unix, UTC).replace(tzinfo=None)
 
 
 # --- recording while fmin continues ---------------------------------------------------------

@@ -234,8 +234,18 @@ class ProposerAlgorithm(Algorithm[P]):
         return drawn
 
     def check_options(self, options: dict[str, Any]) -> dict[str, Any]:
-        """The options with an opened memory; the recipe raises for invalid ones."""
-        options = _open_memory(options)
+        """The options with what proposers share; the recipe raises for invalid ones.
+
+        A memory is opened, unless it is trials by name, and data become meta-features.
+        """
+        if options.get("memory") is not None:  # else the recipe raises if it needs one
+            options, task = describe_options(options), options.get("task")
+            if (named := _trials_by_name(options["memory"])) is None:
+                options["memory"] = task_memory(options["memory"], task=task)
+            elif not set(named) - {task}:
+                raise MemoryMismatch(
+                    "memory has no trials of another task: nothing to learn from."
+                )
         self._proposer(options, None, None)
         return options
 
@@ -337,25 +347,6 @@ class NamedTrials:
                 raise MemoryMismatch(message)
             logger.warning(message)
         return found
-
-
-def _open_memory(options: dict[str, Any]) -> dict[str, Any]:
-    """Open the memory, if there is one, so that proposers share it; trials by name stay as is.
-
-    Meta-features replace the data ``X`` and ``y``.
-
-    Raises:
-        TypeError: For a memory of the wrong type.
-        MemoryMismatch: For a memory without another task, unless it is a store.
-    """
-    if options.get("memory") is None:  # the recipe raises if it needs one
-        return options
-    options, task = describe_options(options), options.get("task")
-    if (named := _trials_by_name(options["memory"])) is None:
-        return options | {"memory": task_memory(options["memory"], task=task)}
-    if not set(named) - {task}:
-        raise MemoryMismatch("memory has no trials of another task: nothing to learn from.")
-    return options
 
 
 def _trials_by_name(memory: Any) -> Mapping[str, Trials] | None:
