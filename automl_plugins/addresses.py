@@ -21,27 +21,27 @@ def check_exists(address: str, what: str | None = None) -> str:
     """The path, or address of a database, itself if something is there; servers are not asked.
 
     Raises:
-        ValueError: If there is no such file; a file of a like name is suggested. ``what`` is what
-            the error calls it: None a database or a file.
+        ValueError: If there is no such file; one of a like name is suggested. ``what`` is what the
+            error calls it, None a database or a file; all but a file are databases.
     """
     file = file_of(address)
     if file is None or file.exists():
         return address
     what = what or ("database" if "://" in address else "file")
-    raise ValueError(f"There is no {what} {address!r}{_hint(file)}")
+    raise ValueError(f"There is no {what} {address!r}{_hint(file, is_database=what != 'file')}")
 
 
 def is_to_come(address: str) -> bool:
     """Whether an address is that of an SQLite database which others may have yet to create.
 
-    Its folder exists, and has no file of a like name, which would be the one that was meant.
+    Its folder exists, and has no database of a like name, which would be the one that was meant.
     """
     if _SQLITE.match(address) is None:
         return False
     file = file_of(address)
     if file is None or file.exists() or not file.parent.is_dir():
         return False
-    return _similar(file) is None
+    return _similar(file, is_database=True) is None
 
 
 def file_of(address: str) -> Path | None:
@@ -94,21 +94,22 @@ def as_database(path: str | Path) -> str:
     return str(path)  # ? cannot be written in an address before SQLAlchemy 2.1
 
 
-def _hint(file: Path) -> str:
-    """End of the message: a file with a similar name in the same folder, if there is one."""
+def _hint(file: Path, *, is_database: bool) -> str:
+    """End of the message: what has a similar name in the same folder, if there is one."""
     if not file.parent.is_dir():
         return f": there is no folder {str(file.parent)!r}."
-    if (found := _similar(file)) is None:
+    if (found := _similar(file, is_database=is_database)) is None:
         return "."
     return f"; did you mean {(as_database(found) if is_sqlite(found) else str(found))!r}?"
 
 
-def _similar(file: Path) -> Path | None:
-    """A file with a similar name in the same folder, which exists."""
+def _similar(file: Path, *, is_database: bool) -> Path | None:
+    """A file, or a database, with a similar name in the same folder, which exists."""
     names = [other.name for other in file.parent.iterdir() if other.is_file()]
-    near = get_close_matches(file.name, names, n=1)
-    near = near or [name for name in names if Path(name).stem == file.name]
-    return file.with_name(near[0]) if near else None
+    near = get_close_matches(file.name, names, n=len(names) or 1)
+    near += [name for name in names if Path(name).stem == file.name]
+    found = (file.with_name(name) for name in near)
+    return next((other for other in found if not is_database or is_sqlite(other)), None)
 
 
 @contextmanager

@@ -130,6 +130,16 @@ def test_a_mistake_in_the_address_of_a_memory_is_refused(
     assert not (folder / "missing.db").exists()
 
 
+@pytest.mark.parametrize("address", ["notes", "notes.md", "sqlite:///notes.md"])
+def test_only_a_database_is_suggested_for_a_memory(address: str, folder: Path) -> None:
+    (folder / "notes.txt").write_text("nearer by name, and no memory")
+    with pytest.raises(ValueError, match=r"There is no memory '[^']*'\. It may be"):
+        read_memory(address)
+    (folder / "old.db").rename("note.db")
+    with pytest.raises(ValueError, match=r"did you mean 'sqlite:///note\.db'"):
+        read_memory(address)
+
+
 @pytest.mark.parametrize("name", READERS)
 def test_the_path_of_a_database_is_answered_with_its_address(name: str, folder: Path) -> None:
     with pytest.raises(Exception, match=r"(?i)did you mean 'sqlite:///(.*/)?old\.db'"):

@@ -33,7 +33,7 @@ from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
-from ._pyll import Interval, Part, find_switched, label_of, labels, nodes, restrict
+from ._pyll import Interval, Part, find_needed, find_switched, label_of, labels, restrict
 from .proposing import Suggest
 from .space import PyllSpace, translate
 from .trials import Document, note_of, values_of
@@ -170,17 +170,14 @@ class ArmSpace:
         """Trials of an arm as the suggest function inside it sees them."""
         arm, seen = self.arms.arms[number], []
         kept = arm.options
-        renamed = any(len(part) > 1 for part in kept.values())
         for document in documents:
-            misc = document["misc"]
-            if renamed or not all(name in misc["vals"] for name in arm.labels):
-                vals: dict[str, list[Any]] = {}
-                for name in arm.labels:
-                    drawn = misc["vals"].get(name, [])
-                    vals[name] = [kept[name].index(int(v)) if name in kept else v for v in drawn]
-                idxs = {name: [document["tid"]] * len(drawn) for name, drawn in vals.items()}
-                document = {**document, "misc": {**misc, "idxs": idxs, "vals": vals}}
-            seen.append(document)
+            vals: dict[str, list[Any]] = {}
+            for name in arm.labels:
+                drawn = document["misc"]["vals"].get(name, [])
+                vals[name] = [kept[name].index(int(v)) if name in kept else v for v in drawn]
+            idxs = {name: [document["tid"]] * len(drawn) for name, drawn in vals.items()}
+            misc = {**document["misc"], "idxs": idxs, "vals": vals}
+            seen.append({**document, "misc": misc})
         own: Trials = trials_from_docs(seen, validate=False)
         return own
 
@@ -195,16 +192,9 @@ class ArmSpace:
     ) -> _Drawn:
         """A configuration of an arm, and the note of ``inner`` on it; None if it proposes none.
 
-        If a configuration was tried before, another is drawn a few times; then an untried one is
-        taken at random, of all if these can be listed, else as the arm's distributions draw.
-
-        Args:
-            number: Index of the arm.
-            tid: Number of the trial; the same number and trials give the same proposal.
-            documents: The arm's trials.
-            inner: Suggest function.
-            streams: Source of the seeds.
-            tried: Identities of configurations to avoid, see ``Arm.key``.
+        If a configuration was ``tried`` before (see ``Arm.key``), another is drawn a few times;
+        then an untried one is taken at random, of all if these can be listed, else as the arm's
+        distributions draw. The same ``tid`` and trials give the same proposal.
         """
         arm = self.arms.arms[number]
         if not arm.labels:
@@ -298,12 +288,8 @@ def cells(known: PyllSpace, split: Split, max_arms: int) -> ArmSpace:
 
 def unbounded(expr: Any, known: PyllSpace) -> set[str]:
     """Labels of hyperparameters whose range is unbounded, or not known."""
-    params = {label_of(node): node for node in nodes(expr) if node.name == "hyperopt_param"}
-    return {
-        label
-        for label, node in params.items()
-        if node.arg["obj"].name in _UNBOUNDED or label in known.stand_ins
-    }
+    params = {label_of(node): node.arg["obj"].name for node in find_needed(expr)}
+    return {n for n, name in params.items() if name in _UNBOUNDED or n in known.stand_ins}
 
 
 def _possible(known: PyllSpace) -> ConfigurationSpace:
@@ -398,8 +384,8 @@ def option_weights(arms: ArmSpace, weights: Weights) -> FloatArray:
         names = option_names(known, label)
         demand = f"weights must have one number for each of the {len(names)} options of {label!r}"
         if not isinstance(weights, Mapping):
-            if len(weights) != len(names):
-                raise ValueError(f"{demand}, got {len(weights)}.")
+            if np.shape(weights) != (len(names),):
+                raise ValueError(f"{demand}, got {np.size(weights)}.")
             weights = dict(enumerate(weights))
         indices = range(len(names))
         named = {names[k] if k not in names and k in indices else k: weights[k] for k in weights}

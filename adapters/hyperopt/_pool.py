@@ -86,7 +86,7 @@ class Pool:
             spec, ctrl = spec_from_misc(document["misc"]), Ctrl(self._trials, document)
             fn, point = self._domain.evaluate_async(spec, ctrl)
         except Exception as error:
-            self._failed.append(_end(document, None, error, began, start))
+            self._failed.append(_end(document, None, error, began, time.perf_counter() - start))
             return
         try:
             future, executor = self._submit(fn, point)
@@ -148,26 +148,27 @@ class Pool:
 
     def _evaluate(self, document: Document) -> Evaluated:
         began, start = coarse_utcnow(), time.perf_counter()
-        spec, ctrl = spec_from_misc(document["misc"]), Ctrl(self._trials, document)
+        result, error = None, None
         try:
-            return _end(document, self._domain.evaluate(spec, ctrl), None, began, start)
-        except Exception as error:
-            return _end(document, None, error, began, start)
+            spec, ctrl = spec_from_misc(document["misc"]), Ctrl(self._trials, document)
+            result = self._domain.evaluate(spec, ctrl)
+        except Exception as raised:
+            error = raised
+        return _end(document, result, error, began, time.perf_counter() - start)
 
     def _collect(self, future: Future[Any]) -> Evaluated:
         document, began, start, executor = self._running.pop(future)
+        result, seconds = None, time.perf_counter() - start
+        error: Exception | None = None
         try:
             returned, seconds = future.result()
             result = self._domain.evaluate_async2(returned, Ctrl(self._trials, document))
         except SystemExit:  # of the worker, not of this process
-            self._give_back(executor)
-            left = RuntimeError("The objective has called sys.exit().")
-            return _end(document, None, left, began, start)
-        except Exception as error:
-            self._give_back(executor, died=isinstance(error, BrokenExecutor))
-            return _end(document, None, error, began, start)
-        self._give_back(executor)
-        return Evaluated(document, result, None, began, coarse_utcnow(), seconds)
+            error = RuntimeError("The objective has called sys.exit().")
+        except Exception as raised:
+            error = raised
+        self._give_back(executor, died=isinstance(error, BrokenExecutor))
+        return _end(document, result, error, began, seconds)
 
 
 def _end(
@@ -175,9 +176,8 @@ def _end(
     result: dict[str, Any] | None,
     error: Exception | None,
     began: datetime,
-    start: float,
+    seconds: float,
 ) -> Evaluated:
-    seconds = time.perf_counter() - start
     if error is not None:
         logger.error("trial %s raised: %s", document["tid"], error)
     return Evaluated(document, result, error, began, coarse_utcnow(), seconds)

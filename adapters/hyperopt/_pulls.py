@@ -25,8 +25,10 @@ from .trials import (
     UNFINISHED,
     Document,
     check_trials,
+    has_changed,
     note_of,
     read_trial,
+    source_of,
     values_of,
 )
 
@@ -42,13 +44,7 @@ class Row:
     trial: Trial  # the same, read; its seconds are those charged
     arm: int
     key: tuple[Any, ...]  # identity of the configuration within the arm
-    state: int  # of the document when it was read
-    result: Any
-
-    def is_of(self, document: Document) -> bool:
-        """Whether it was read from this document as it is now."""
-        same = self.state == document["state"] and self.result is document["result"]
-        return self.document is document and same
+    source: tuple[Any, ...]  # what it was read from
 
 
 @dataclass(frozen=True)
@@ -130,29 +126,22 @@ def read_pulls(
     rows = []
     for document in documents:
         row = read.get(document["tid"])
-        if row is None or not row.is_of(document):
-            values, state = values_of(document), document["state"]
+        if row is None or row.document is not document or has_changed(document, row.source):
+            values = values_of(document)
             arm = arms.find(values)
-            if arm is None or state not in UNFINISHED + FINISHED:
+            if arm is None or document["state"] not in UNFINISHED + FINISHED:
                 continue
             trial = read_trial(document)
             if trial.status != Status.RUNNING:
                 trial = replace(trial, seconds=charge(document, cost, trial.seconds))
-            key = arms.arms[arm].key(values)
-            row = Row(document, trial, arm, key, state, document["result"])
+            row = Row(document, trial, arm, arms.arms[arm].key(values), source_of(document))
             read[document["tid"]] = row
         rows.append(row)
-    rows = rows if all_alive else _without_dead(rows)
+    if not all_alive:
+        done = [row.trial.number for row in rows if row.trial.status != Status.RUNNING]
+        oldest = oldest_running(np.array(done, dtype=np.int64))
+        rows = [r for r in rows if r.trial.status != Status.RUNNING or r.trial.number >= oldest]
     return Situation(arms, documents, sorted(rows, key=lambda row: row.trial.place), reward_range)
-
-
-def _without_dead(rows: list[Row]) -> list[Row]:
-    """The rows without running trials whose worker is presumed dead, see ``oldest_running``."""
-    done = [row.trial.number for row in rows if row.trial.status != Status.RUNNING]
-    oldest = oldest_running(np.array(done, dtype=np.int64))
-    return [
-        row for row in rows if row.trial.status != Status.RUNNING or row.trial.number >= oldest
-    ]
 
 
 def last_search(documents: Sequence[Document]) -> dict[str, Any] | None:

@@ -108,9 +108,9 @@ def choices(expr: Any) -> dict[str, Choice]:
     return found
 
 
-def labels(expr: Any) -> tuple[str, ...]:
-    """Labels of all hyperparameters of an expression, outer ones first."""
-    return tuple(dict.fromkeys(label_of(node) for node in find_needed(expr)))
+def labels(expr: Any, values: Mapping[str, Any] | None = None) -> tuple[str, ...]:
+    """Labels of the hyperparameters of an expression among ``nodes``, outer ones first."""
+    return tuple(dict.fromkeys(label_of(node) for node in find_needed(expr, values)))
 
 
 def label_of(param: Any) -> str:

@@ -81,7 +81,9 @@ class Run:
                     elapsed = time.monotonic() - start
                     late = self.timeout is not None and elapsed >= self.timeout
                     self._warn_of_quick_objective(elapsed)
-                    self._stopped = self._stopped or late or self._good_enough() or pool.broken
+                    least = self.loss_threshold
+                    good = least is not None and self._read().best < least
+                    self._stopped = self._stopped or late or good or pool.broken
                     while pool.free and not self._stopped:
                         document = self._next()
                         if document is None:
@@ -190,9 +192,6 @@ class Run:
 
     def _read(self) -> Situation:
         return self.method.read(self.domain, self.trials)
-
-    def _good_enough(self) -> bool:
-        return self.loss_threshold is not None and self._read().best < self.loss_threshold
 
     def _warn_of_quick_objective(self, elapsed: float) -> None:
         """Log once if less than half of the budget is spent when as many seconds have passed."""

@@ -15,7 +15,7 @@ import logging
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, ParamSpec
@@ -57,13 +57,9 @@ P = ParamSpec("P")
 class ArmAlgorithm(Algorithm[P]):
     """The ``algo=`` of a method, whose options are the arguments of its class."""
 
-    def __init__(self, method: Callable[P, ArmMethod]) -> None:
-        super().__init__(method)
-        self.name = self.__name__ = self.__qualname__ = method.__name__.lower()
-
     def check_options(self, options: dict[str, Any]) -> dict[str, Any]:
         """Return the options; the method raises for invalid ones."""
-        self._make(options)
+        self.described(**options)
         return options
 
     def suggest(
@@ -74,13 +70,9 @@ class ArmAlgorithm(Algorithm[P]):
         streams: Streams,
         options: Mapping[str, Any],
     ) -> list[Document]:
-        """A document for each new id, or fewer if there is nothing left to propose."""
-        return self._make(options).suggest(new_ids, domain, trials, streams)
-
-    def _make(self, options: Mapping[str, Any]) -> ArmMethod:
-        method: Any = self.described
-        made: ArmMethod = method(**options)
-        return made
+        """See the base class."""
+        method: ArmMethod = self.described(**options)
+        return method.suggest(new_ids, domain, trials, streams)
 
 
 class ArmMethod(ABC):
@@ -131,6 +123,8 @@ class ArmMethod(ABC):
         """A document for each id, or fewer if there is nothing left to propose."""
         space = self.space(domain)
         inner, search = inner_of(self.inner, len(space.arms)), self.search(space.arms)
+        named = isinstance(self.inner, str)
+        name = str(self.inner) if named else full_name_of(inner).rpartition(".")[2]
         new: list[Document] = []
         for tid in new_ids:
             situation = self.read(domain, trials, new)
@@ -149,7 +143,7 @@ class ArmMethod(ABC):
                 choice.reason,
                 choice.score,
                 choice.round,
-                name_of(self.inner),
+                name,
             )
             document = new_document(trials, domain, tid, values)
             document["misc"][NOTE] = {**noted, "arm": choice.arm, "why": facts.to_dict(), **note}
@@ -428,11 +422,9 @@ def inner_of(inner: Suggest | str, n_arms: int) -> Suggest:
     return partial(found, **({"n_startup_jobs": share, "verbose": False} | given))
 
 
-def name_of(inner: Suggest | str) -> str:
-    """Name of the suggest function inside the arms."""
-    if isinstance(inner, str):
-        return inner
-    if isinstance(inner, partial):
-        inner = inner.func
-    name = getattr(inner, "__name__", type(inner).__name__)
-    return str(inner.__module__).rpartition(".")[2] if name == "suggest" else name
+def full_name_of(suggest: Any) -> str:
+    """Name of a suggest function and its module, or only of that: ``hyperopt.tpe``."""
+    while isinstance(suggest, partial):
+        suggest = suggest.func
+    name = getattr(suggest, "__qualname__", type(suggest).__qualname__)
+    return str(suggest.__module__ if name == "suggest" else f"{suggest.__module__}.{name}")

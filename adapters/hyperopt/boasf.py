@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import logging
 import math
 import os
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from functools import partial
 from inspect import signature
@@ -27,7 +27,7 @@ from hyperopt.base import validate_loss_threshold, validate_timeout
 from hyperopt.exceptions import AllTrialsFailed, InvalidAnnotatedParameter
 from tqdm import tqdm
 
-from automl_plugins._arguments import check_integer, check_kind, describe, document_arguments
+from automl_plugins._arguments import check_integer, check_kind, document_arguments
 from automl_plugins.bandits.successive_filtering import Score
 from automl_plugins.records.trial import as_number
 from automl_plugins.streams import Streams
@@ -36,7 +36,7 @@ from ._arms import Split, Values
 from ._pool import Pool, Workers
 from ._private import all_documents, load
 from ._pulls import Cost
-from ._pyll import choices, find_needed, label_of
+from ._pyll import choices, labels
 from ._run import EarlyStop, Run
 from .algos import Boasf, boasf
 from .proposing import Suggest
@@ -179,10 +179,10 @@ def _trials(trials: Trials | None, trials_save_file: str) -> Trials:
     folder = os.path.dirname(trials_save_file)
     if folder and not os.path.isdir(folder):
         raise ValueError(f"trials_save_file={trials_save_file!r}: there is no folder {folder!r}.")
+    if os.path.isdir(trials_save_file):
+        raise ValueError(f"trials_save_file={trials_save_file!r} is a folder: name a file in it.")
     if trials is None:
-        if trials_save_file and os.path.exists(trials_save_file):
-            return _load_trials(trials_save_file)
-        return Trials()
+        return _load_trials(trials_save_file) if os.path.exists(trials_save_file) else Trials()
     check_trials("boasf_fmin", trials)
     if trials.asynchronous:
         raise ValueError(
@@ -194,17 +194,13 @@ def _trials(trials: Trials | None, trials_save_file: str) -> Trials:
 
 
 def _load_trials(path: str) -> Trials:
-    remedy = "that boasf_fmin or fmin has saved. Move it away, or name another file."
-    try:
-        with open(path, "rb") as file:
-            found = load(file)
-    except (pickle.UnpicklingError, EOFError) as error:
-        raise ValueError(
-            f"trials_save_file={path!r} is there, and has no trials {remedy}"
-        ) from error
+    found: Any = None
+    with suppress(pickle.UnpicklingError, EOFError), open(path, "rb") as file:
+        found = load(file)
     if not isinstance(found, Trials):
         raise ValueError(
-            f"trials_save_file={path!r} is there, and has {describe(found)}, no trials {remedy}"
+            f"trials_save_file={path!r} is there, and has no trials that boasf_fmin or fmin has"
+            " saved. Move it away, or name another file."
         )
     return found
 
@@ -240,7 +236,7 @@ def _check_point(domain: Domain, point: Mapping[str, Any]) -> Values:
                 f"points_to_evaluate: {label!r} must be a finite number, got {value!r}."
             )
     point = {n: int(value) if n in known else value for n, value in point.items()}
-    active = [label_of(node) for node in find_needed(domain.expr, point)]
+    active = labels(domain.expr, point)
     missing = [label for label in active if label not in point]
     if missing:
         raise ValueError(f"points_to_evaluate: {dict(point)} has no value for {missing[0]!r}.")
@@ -276,16 +272,16 @@ def _workers(executor: Workers | None, n_workers: int | None) -> int:
             "executor must be an executor of concurrent.futures, or a function that makes one,"
             f" got {executor!r}."
         )
-    if n_workers is None and callable(executor):
-        raise ValueError("n_workers= is needed with a function that makes executors.")
     if n_workers is None:
-        known = getattr(executor, "_max_workers", None)
-        if not isinstance(known, int):
+        if callable(executor):
+            raise ValueError("n_workers= is needed with a function that makes executors.")
+        n_workers = getattr(executor, "_max_workers", None)
+        if not isinstance(n_workers, int):
             logger.warning(
                 "The executor's number of workers is unknown: evaluating one trial at a time."
                 " Pass n_workers=."
             )
-        return known if isinstance(known, int) else 1
+            return 1
     check_integer("n_workers", n_workers, 1)
     return n_workers
 
@@ -299,7 +295,7 @@ def _progress(wanted: Any, method: Boasf) -> Callable[..., Any]:
     return _seconds_bar if method.unit == "seconds" else progress.default_callback
 
 
-@contextlib.contextmanager
+@contextmanager
 def _seconds_bar(initial: float, total: float) -> Iterator[Any]:
     form = "{l_bar}{bar}| {n:.1f}/{total:.1f} s [{elapsed}{postfix}]"
     with tqdm(total=total, initial=initial, dynamic_ncols=True, bar_format=form) as bar:

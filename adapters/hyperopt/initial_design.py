@@ -21,7 +21,7 @@ from automl_plugins.streams import Streams
 
 from ._private import all_documents
 from .space import read_space
-from .trials import INITIAL_DESIGN, Document, new_document, values_of
+from .trials import INITIAL_DESIGN, Document, check_trials, new_document, values_of
 
 
 def initial_trials(
@@ -88,13 +88,12 @@ def initial_trials(
     """
     check_integer("n_startup_jobs", n_startup_jobs, 0)
     k = n_suggestions(mode, n_startup_jobs, n_configs)
-    if trials is not None and not isinstance(trials, Trials):
-        raise TypeError(f"trials must be hyperopt.Trials, got {trials!r}.")
+    trials = Trials() if trials is None else trials
+    check_trials("initial_trials", trials)
     known = read_space(space)
     found = advise(
         known.space, memory, k=k, X=X, y=y, task=meta_features, design=design, exclude=exclude
     ).design
-    trials = Trials() if trials is None else trials
     seen = [values_of(document) for document in all_documents(trials)]
     documents: list[Document] = []
     for suggestion in found:

@@ -25,6 +25,7 @@ from hyperopt import (
 )
 from hyperopt.base import JOB_STATE_CANCEL
 
+from automl_plugins._arguments import check_kind
 from automl_plugins.meta.alignment import AlignOptions
 from automl_plugins.meta.conversion import calendar, conform, dataset_of, space_of
 from automl_plugins.meta.dataset import MetaDataset
@@ -35,13 +36,22 @@ from automl_plugins.meta.recorder import (
     run_key,
     search_name,
 )
+from automl_plugins.newest import Newest
 from automl_plugins.records.search import Search
 from automl_plugins.records.task_record import TaskRecord, UnnamedTask
 from automl_plugins.records.trial import Status, as_seconds
 
 from ._private import all_documents
-from .space import SearchSpace, is_space, read_space
-from .trials import NOTE, Document, finished_documents, new_document, read_trial, values_of
+from .space import PyllSpace, SearchSpace, is_space, read_space
+from .trials import (
+    NOTE,
+    Document,
+    check_trials,
+    finished_documents,
+    new_document,
+    read_trial,
+    values_of,
+)
 
 _LEFT_OUT = {"new": JOB_STATE_NEW, "running": JOB_STATE_RUNNING, "cancelled": JOB_STATE_CANCEL}
 
@@ -75,11 +85,8 @@ def curves(
         TypeError: For anything but trials.
         ValueError: Without ``table`` or ``method``, which trials do not store.
     """
-    if not isinstance(source, Trials):
-        raise TypeError(
-            f"curves() reads hyperopt.Trials, not {source!r}. Stored trials are pickles, which can"
-            " run any code when they are loaded: load those you trust yourself."
-        )
+    pickles = "Stored trials are pickles, which run any code: load those you trust yourself"
+    check_kind("curves", source, Trials, f"hyperopt.Trials. {pickles}")
     if table is None or method is None:
         raise ValueError(
             "Trials do not store what was tuned and what tuned it: pass table= and method=."
@@ -109,8 +116,7 @@ def read_task(source: Trials, *, name: str | None = None, space: Any = None) -> 
         TypeError: For anything but trials.
         ValueError: Without a name or a space, which trials do not store, or with another space.
     """
-    if not isinstance(source, Trials):
-        raise TypeError(f"read_task() reads hyperopt.Trials, not {source!r}.")
+    check_trials("read_task", source)
     if name is None:
         keys = {document["exp_key"] for document in all_documents(source)}
         if len(keys) != 1 or None in keys:
@@ -128,6 +134,26 @@ def _read_documents(documents: Sequence[Document], name: str, known: SearchSpace
     """Finished trials as a task; ValueError if they are not of the space."""
     trials = [replace(read_trial(d), config=known.values(values_of(d))) for d in documents]
     return TaskRecord.of(name, trials, space=known.space, framework="hyperopt")
+
+
+def read_fitting(
+    source: Trials, name: str, known: PyllSpace
+) -> tuple[TaskRecord, list[ValueError]]:
+    """The finished trials that are of a space, and why others are not.
+
+    Labels that the space does not have are ignored, unless a trial has no others.
+    """
+    trials, refused = [], []
+    for document in finished_documents(source):
+        drawn = values_of(document)
+        shared = {label: value for label, value in drawn.items() if label in known.space}
+        try:
+            config = known.values(shared or drawn)
+        except ValueError as error:
+            refused.append(error)
+        else:
+            trials.append(replace(read_trial(document), config=config))
+    return TaskRecord.of(name, trials, space=known.space, framework="hyperopt"), refused
 
 
 def meta_dataset_from_trials(
@@ -204,7 +230,7 @@ def write_history(record: TaskRecord, space: Any = None, *, exp_key: str | None 
 
 def _documents(record: TaskRecord, known: SearchSpace, trials: Trials) -> list[Document]:
     documents = []
-    moments = calendar(record, _utc)
+    moments = calendar(record, lambda t: datetime.fromtimestamp(t, UTC).replace(tzinfo=None))
     for tid, configuration in enumerate(record.configurations):
         loss, budget, seconds = (
             float(column[tid]) for column in (record.losses, record.budget, record.seconds)
@@ -223,10 +249,6 @@ def _documents(record: TaskRecord, known: SearchSpace, trials: Trials) -> list[D
         document["state"] = JOB_STATE_DONE
         documents.append(document)
     return documents
-
-
-def _utc(unix: float) -> datetime:
-    return datetime.fromtimestamp(unix, UTC).replace(tzinfo=None)
 
 
 # --- recording while fmin continues ---------------------------------------------------------
@@ -280,13 +302,7 @@ def record(
 
 
 class RecordedObjective(SearchRecorder):
-    """An objective that is recorded, see ``record``.
-
-    Args:
-        objective: The user's.
-        recorder: Writes to the store.
-        space: The search space, if it is known.
-    """
+    """An objective that is recorded, see ``record``."""
 
     fmin_pass_expr_memo_ctrl = True  # Hyperopt then passes the trial, and with it the labels
 
@@ -296,11 +312,8 @@ class RecordedObjective(SearchRecorder):
         self.objective = objective
         self.recorder = recorder
         self._given = space
-        self._found: tuple[Any, SearchSpace] | None = None  # by expression: a cache
+        self._found: Newest[SearchSpace] = Newest()
         self.__name__ = getattr(objective, "__name__", type(objective).__name__)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_found": None}
 
     def __call__(self, expr: Any, memo: Mapping[Any, Any], ctrl: Any) -> Any:
         """Evaluate the user's objective as Hyperopt does, and record the result."""
@@ -344,16 +357,10 @@ class RecordedObjective(SearchRecorder):
 
     def _write(self, expr: Any, trial: Document, result: Any, seconds: float) -> None:
         with self.recorder.survive():
-            document, space = _end(trial, result, seconds), self._space(expr)
+            document = _end(trial, result, seconds)
+            space = self._given or self._found.get(expr, lambda: read_space(expr))
             record = _read_documents([document], str(self.recorder.task), space)
             self.recorder.add(record, search=_search(trial, space), keys=[_key(trial)])
-
-    def _space(self, expr: Any) -> SearchSpace:
-        if self._given is not None:
-            return self._given
-        if self._found is None or self._found[0] is not expr:
-            self._found = (expr, read_space(expr))
-        return self._found[1]
 
 
 def _end(trial: Document, result: Any, seconds: float) -> Document:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial, update_wrapper
+from dataclasses import dataclass
+from functools import cached_property, partial
 from inspect import Parameter, Signature, signature
 from operator import itemgetter
 from typing import Any, Generic, ParamSpec, overload
@@ -22,28 +22,27 @@ from hyperopt import Domain, Trials
 
 from automl_plugins import recipes
 from automl_plugins._arguments import describe, document_arguments, refuse_foreign
+from automl_plugins.formats import format_count
 from automl_plugins.meta.alignment import MemoryMismatch
-from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.memories import TaskMemory
+from automl_plugins.meta.memories import AUTO, TaskMemory
 from automl_plugins.meta.recognition import task_memory
 from automl_plugins.meta.tasks import describe_options
 from automl_plugins.proposers.model_based import ProposerSettings
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure, ask
 from automl_plugins.recipes.without_memory import Options
 from automl_plugins.records.history import History
+from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.values import to_values
-from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
 from ._private import all_documents
-from .memory import meta_dataset_from_trials
+from .memory import read_fitting
 from .space import PyllSpace, translate
 from .trials import (
     NOTE,
     PROPOSAL,
     Document,
     TrialReader,
-    finished_documents,
     new_document,
     note_of,
 )
@@ -73,15 +72,15 @@ class Algorithm(ABC, Generic[P]):
     what ``fmin`` draws from ``rstate``.
 
     Args:
-        described: A function with the options as keywords, whose name and documentation are taken;
-            options that it does not document are documented by the ``owners``.
+        described: A function or class with the options as keywords, whose name (in small letters)
+            and documentation are taken; options that it does not document are documented by the
+            ``owners``.
     """
 
     def __init__(self, described: Callable[P, Any]) -> None:
-        self.described = described
-        self.name = described.__name__
-        update_wrapper(self, described, ("__module__", "__name__", "__qualname__"))
-        del self.__dict__["__wrapped__"]  # the signature differs from that of ``described``
+        self.described: Callable[..., Any] = described
+        self.__module__ = described.__module__
+        self.name = self.__name__ = self.__qualname__ = described.__name__.lower()
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         """Write the docstrings of algorithms when they are read.
@@ -93,8 +92,7 @@ class Algorithm(ABC, Generic[P]):
 
     def document(self) -> str | None:
         """The docstring of ``described``, with the documentation of every option."""
-        names = [*(p.name for p in self.parameters()), "seed"]
-        return document_arguments({n: n for n in names}, self.described, *self.owners())
+        return document_arguments({n: n for n in self._options}, self.described, *self.owners())
 
     @abstractmethod
     def check_options(self, options: dict[str, Any]) -> dict[str, Any]:
@@ -205,18 +203,18 @@ class ProposerAlgorithm(Algorithm[P]):
             core has a recipe of this name, its signature and docstring describe the options.
     """
 
-    described: Callable[P, Proposer]
+    described: Callable[..., Proposer]
 
     def __init__(self, recipe: Callable[P, Proposer]) -> None:
         super().__init__(recipe)
         self._searches: WeakKeyDictionary[Domain, dict[Any, _Search]] = WeakKeyDictionary()
 
     def parameters(self) -> Sequence[Parameter]:
-        """The options without ``seed``."""
+        """See the base class."""
         recipe = getattr(recipes, self.name, self.described)
         own = [p for p in signature(recipe).parameters.values() if p.kind != p.VAR_KEYWORD]
-        shared = signature(ProposerSettings).parameters
         if recipe is not self.described:  # the core's recipes hide shared ones in ``**options``
+            shared = signature(ProposerSettings).parameters
             own += [shared[name] for name in Options.__annotations__]
         return own
 
@@ -227,8 +225,8 @@ class ProposerAlgorithm(Algorithm[P]):
 
     def seed_of(self, trials: Trials, drawn: int) -> int:
         """The seed of the first trial that this algorithm proposed, ``drawn`` if there is none."""
-        begun = {d["tid"]: note_of(d).get(PROPOSAL) for d in all_documents(trials)}
-        for _, note in sorted(begun.items(), key=itemgetter(0)):
+        for document in sorted(all_documents(trials), key=itemgetter("tid")):
+            note = note_of(document).get(PROPOSAL)
             if isinstance(note, Mapping) and note.get("algo") == self.name:
                 seed = note.get("seed")
                 if type(seed) is int and seed >= 0:
@@ -236,8 +234,18 @@ class ProposerAlgorithm(Algorithm[P]):
         return drawn
 
     def check_options(self, options: dict[str, Any]) -> dict[str, Any]:
-        """The options with an opened memory; the recipe raises for invalid ones."""
-        options = _open_memory(options)
+        """The options with what proposers share; the recipe raises for invalid ones.
+
+        A memory is opened, unless it is trials by name, and data become meta-features.
+        """
+        if options.get("memory") is not None:  # else the recipe raises if it needs one
+            options, task = describe_options(options), options.get("task")
+            if (named := _trials_by_name(options["memory"])) is None:
+                options["memory"] = task_memory(options["memory"], task=task)
+            elif not set(named) - {task}:
+                raise MemoryMismatch(
+                    "memory has no trials of another task: nothing to learn from."
+                )
         self._proposer(options, None, None)
         return options
 
@@ -286,16 +294,19 @@ class ProposerAlgorithm(Algorithm[P]):
     def _proposer(
         self, options: Mapping[str, Any], known: PyllSpace | None, own: str | None
     ) -> Proposer:
-        """Make the proposer, without the trials named ``own`` in its memory."""
-        recipe: Callable[..., Proposer] = self.described
-        if (named := _trials_by_name(options.get("memory"))) is not None:
-            if own is not None:
-                logger.info(
-                    f"The trials {own!r} of the memory are those of this search: left out."
-                )
-            others = {name: trials for name, trials in named.items() if name != own}
-            options = {**options, "memory": TrialsMemory(others, known, options.get("task"))}
-        return recipe(**options)
+        """Make the proposer, without the trials named ``own`` in its memory.
+
+        As long as the space is not ``known``, it does without trials by name.
+        """
+        if (named := _trials_by_name(options.get("memory"))) is None:
+            return self.described(**options)
+        if own is not None:
+            logger.info(f"The trials {own!r} of the memory are those of this search: left out.")
+        memory: Any = AUTO
+        if known is not None:
+            others = NamedTrials({n: t for n, t in named.items() if n != own}, known)
+            memory = TaskMemory(others, task=options.get("task"), filling=True)
+        return self.described(**{**options, "memory": memory})
 
 
 def _identity(value: Any) -> tuple[str, Any]:
@@ -307,70 +318,35 @@ def _identity(value: Any) -> tuple[str, Any]:
 # --- memories --------------------------------------------------------------------------------
 
 
-@dataclass(eq=False)
-class TrialsMemory:
-    """Trials of earlier searches as an ``AlignedMemory`` of the core.
-
-    Attributes:
-        trials: The trials by name of their task.
-        known: Their search space; None as long as it is not known.
-        task: Name of the task of this search, which is left out.
-    """
+@dataclass(frozen=True)
+class NamedTrials:
+    """Trials of earlier searches by name of their task, which are read as a store is."""
 
     trials: Mapping[str, Trials]
-    known: PyllSpace | None
-    task: str | None
-    store: None = field(default=None, init=False)
-    _memory: TaskMemory | None = field(default=None, init=False)
+    known: PyllSpace
 
-    def on(self, space: VectorSpace) -> MetaDataset:
-        """The earlier tasks in the vectors of ``space``, read at the first call.
+    def records(self) -> list[TaskRecord]:
+        """The trials that are of the search space.
 
         Raises:
-            MemoryMismatch: If no other trials have finished, or they are of another space.
+            MemoryMismatch: If there are trials, but only of another space.
         """
-        if self._memory is None:
-            self._memory = TaskMemory(self._read(), task=self.task)
-        return self._memory.on(space)
-
-    def waits(self, space: VectorSpace, history: History) -> bool:
-        """False: a memory that was named is used at once."""
-        return False
-
-    def _read(self) -> MetaDataset:
-        used = {n: trials for n, trials in self.trials.items() if finished_documents(trials)}
-        if not set(used) - {self.task}:
-            raise MemoryMismatch(
-                f"memory has no finished trials of another task, only"
-                f" {', '.join(self.trials) or 'nothing'}: run other searches first, or use an"
-                " algorithm that needs no memory."
+        found: list[TaskRecord] = []
+        refused: list[ValueError] = []
+        for name, trials in self.trials.items():
+            record, errors = read_fitting(trials, name, self.known)
+            found += [record] if len(record) else []
+            refused += errors
+        if refused:
+            message = (
+                f"memory has {format_count(len(refused), 'trial')} of another search space, left"
+                f" out. {refused[0]} Or pass memory=meta_dataset_from_trials(trials, {{name: the"
+                " search space of these trials})."
             )
-        try:
-            return meta_dataset_from_trials(used, self.known)
-        except ValueError as error:
-            raise MemoryMismatch(
-                f"memory has trials of another search space. {error} Or pass memory="
-                "meta_dataset_from_trials(trials, {name: the search space of these trials})."
-            ) from None
-
-
-def _open_memory(options: dict[str, Any]) -> dict[str, Any]:
-    """Open the memory, if there is one, so that proposers share it; trials by name stay as is.
-
-    Meta-features replace the data ``X`` and ``y``.
-
-    Raises:
-        TypeError: For a memory of the wrong type.
-        MemoryMismatch: For a memory without another task, unless it is a store.
-    """
-    if options.get("memory") is None:  # the recipe raises if it needs one
-        return options
-    options, task = describe_options(options), options.get("task")
-    if (named := _trials_by_name(options["memory"])) is None:
-        return options | {"memory": task_memory(options["memory"], task=task)}
-    if not set(named) - {task}:
-        raise MemoryMismatch("memory has no trials of another task: nothing to learn from.")
-    return options
+            if not found:
+                raise MemoryMismatch(message)
+            logger.warning(message)
+        return found
 
 
 def _trials_by_name(memory: Any) -> Mapping[str, Trials] | None:
@@ -379,17 +355,12 @@ def _trials_by_name(memory: Any) -> Mapping[str, Trials] | None:
     Raises:
         TypeError: For trials without a name, or a mapping to something else.
     """
-    if isinstance(memory, Trials):
+    listed = memory if isinstance(memory, list | tuple) else [memory]
+    if any(isinstance(trials, Trials) for trials in listed):
         raise TypeError(
             "Trials do not store what was tuned: pass memory={name of the task: its trials}."
         )
     if not isinstance(memory, Mapping):
-        listed = isinstance(memory, list | tuple) and any(isinstance(t, Trials) for t in memory)
-        if listed:
-            raise TypeError(
-                "Trials do not store what was tuned: pass memory={name of a task: its trials, ...}"
-                " in place of a list."
-            )
         return None
     for name, source in memory.items():
         if not isinstance(source, Trials):

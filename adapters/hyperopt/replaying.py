@@ -24,7 +24,7 @@ from automl_plugins.records.trial import CLOCK_START
 from automl_plugins.spaces.values import to_vector
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from .algos import Boasf, boasf
+from .algos import Boasf, boasf, full_name_of
 from .boasf import boasf_fmin
 from .proposing import Suggest
 from .space import ExpressionSpace
@@ -60,7 +60,7 @@ def optimizer(algo: Suggest | str, *, name: str | None = None, **options: Any) -
     check_kind(
         "optimizer", suggest, Callable, "a suggest function, such as tpe.suggest, or a name"
     )
-    label = name if name is not None else _label(suggest)
+    label = name if name is not None else full_name_of(suggest)
     try:
         inspect.signature(suggest).bind([], None, None, 0, **options)
     except TypeError as error:
@@ -71,33 +71,25 @@ def optimizer(algo: Suggest | str, *, name: str | None = None, **options: Any) -
 
 def _named(name: str) -> Suggest:
     module, colon, attribute = name.partition(":")
+    places = [(module, attribute)]
     if not colon:
         module, _, attribute = name.removeprefix("hyperopt.").partition(".")
-        module, attribute = f"hyperopt.{module}", attribute or "suggest"
-    try:
-        found: Any = getattr(import_module(module), attribute, None)
-    except ModuleNotFoundError as error:
-        if not f"{module}.".startswith(f"{error.name}."):
-            raise  # the module exists, but one of its own imports failed
-        found = None
-    if found is None and not colon:
-        found = getattr(import_module(__package__), name, None)
-    if not callable(found):
-        raise ValueError(
-            f"No suggest function {name!r}: name one of Hyperopt's, such as 'tpe', 'rand' or"
-            " 'anneal', one of this package, such as 'auto', or any other as"
-            " 'package.module:attribute'."
-        )
-    suggest: Suggest = found
-    return suggest
-
-
-def _label(suggest: Any) -> str:
-    while isinstance(suggest, partial):
-        suggest = suggest.func
-    module: str = suggest.__module__
-    attribute = getattr(suggest, "__qualname__", type(suggest).__qualname__)
-    return module if attribute == "suggest" else f"{module}.{attribute}"
+        places = [(f"hyperopt.{module}", attribute or "suggest"), (str(__package__), name)]
+    for module, attribute in places:
+        try:
+            found: Any = getattr(import_module(module), attribute, None)
+        except ModuleNotFoundError as error:
+            if not f"{module}.".startswith(f"{error.name}."):
+                raise  # the module exists, but one of its own imports failed
+            continue
+        if callable(found):
+            suggest: Suggest = found
+            return suggest
+    raise ValueError(
+        f"No suggest function {name!r}: name one of Hyperopt's, such as 'tpe', 'rand' or"
+        " 'anneal', one of this package, such as 'auto', or any other as"
+        " 'package.module:attribute'."
+    )
 
 
 def _start_boasf(options: Mapping[str, Any], problem: Problem) -> HyperoptSearch:
@@ -114,15 +106,7 @@ def _with_budget(options: Mapping[str, Any], budget: Mapping[str, float | None])
 
 
 class HyperoptSearch:
-    """A running search: ``fmin``, step by step.
-
-    Args:
-        algo: Suggest function.
-        problem: The search problem.
-
-    Attributes:
-        trials: All trials proposed so far.
-    """
+    """A running search: ``fmin``, step by step, on its ``trials``."""
 
     def __init__(self, algo: Suggest, problem: Problem) -> None:
         self._algo = algo

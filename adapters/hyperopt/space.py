@@ -47,6 +47,7 @@ from ConfigSpace.hyperparameters import (
 )
 from hyperopt import Domain, pyll
 
+from automl_plugins.records.trial import as_number
 from automl_plugins.spaces.choices import categorical, one_of
 from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.ranges import (
@@ -66,8 +67,7 @@ from ._pyll import (
     depends,
     describe,
     expression,
-    find_needed,
-    label_of,
+    labels,
     places_of,
     simplify,
 )
@@ -115,24 +115,32 @@ class PyllSpace:
         Points that a user gives may have labels of all branches.
 
         Raises:
-            ValueError: For a label, or an option, that the space does not have.
+            ValueError: For a label, or an option, that the space does not have, or what is no
+                number.
         """
         if foreign := [label for label in drawn if label not in self.space]:
             raise ValueError(
-                f"The trial has the label {foreign[0]!r}; the search space has"
+                f"A trial has the label {foreign[0]!r}; the search space has"
                 f" {', '.join(self.space)}. Pass the space of these trials."
             )
-        values = {label: self._value(label, value) for label, value in drawn.items()}
-        needed = {label_of(node) for node in find_needed(self.expr, drawn)}
-        return {label: value for label, value in values.items() if label in needed}
+        values = {label: self.value(label, value) for label, value in drawn.items()}
+        active = labels(self.expr, drawn)
+        return {label: value for label, value in values.items() if label in active}
 
-    def _value(self, label: str, drawn: Any) -> Any:
+    def value(self, label: str, drawn: Any) -> Any:
+        """The value of a hyperparameter that was ``drawn``; ValueError as ``values``."""
+        if math.isnan(as_number(drawn)):
+            raise ValueError(
+                f"A trial has {drawn!r} for {label!r}, which must be a number: points_to_evaluate="
+                " has the index of an option, not the option itself."
+            )
         if label in self.options:
             names = self.options[label]
             if not 0 <= int(drawn) < len(names):
                 raise ValueError(
-                    f"The trial has option {int(drawn)} of {label!r}, which has {len(names)}"
-                    " options. Pass the space of these trials."
+                    f"A trial has option {int(drawn)} of {label!r}, which has {len(names)}"
+                    " options. A search of another space needs trials of its own, which are read"
+                    " with that space."
                 )
             return names[int(drawn)]
         hyperparameter = self.space[label]
@@ -148,13 +156,10 @@ class PyllSpace:
         Raises:
             ValueError: For a value that is not an option of a choice, or not a number.
         """
-        drawn = {
-            label: self._draw(label, values[label]) for label in self.space if label in values
-        }
-        needs = {label_of(node) for node in find_needed(self.expr, drawn)}
-        return {
-            label: drawn[label] for label in self.space.at if label in drawn and label in needs
-        }
+        given = [label for label in self.space.at if label in values]
+        drawn = {label: self._draw(label, values[label]) for label in given}
+        active = labels(self.expr, drawn)
+        return {label: value for label, value in drawn.items() if label in active}
 
     def _draw(self, label: str, value: Any) -> Any:
         if label in self.options:

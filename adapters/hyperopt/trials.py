@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
-from ConfigSpace.hyperparameters import IntegerHyperparameter, OrdinalHyperparameter
+from ConfigSpace.hyperparameters import IntegerHyperparameter
 from hyperopt import (
     JOB_STATE_DONE,
     JOB_STATE_ERROR,
@@ -40,8 +40,7 @@ from automl_plugins.records.trial import (
     sortable,
     unix_time,
 )
-from automl_plugins.spaces.ranges import scale_of
-from automl_plugins.spaces.values import plain
+from automl_plugins.spaces.values import choices_of, encoder, plain
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from ._private import all_documents
@@ -63,14 +62,7 @@ FINISHED = (JOB_STATE_DONE, JOB_STATE_ERROR)
 
 
 def new_document(trials: Trials, domain: Domain, tid: int, values: Mapping[str, Any]) -> Document:
-    """A document as Hyperopt's own suggest functions make it, with every label of the space.
-
-    Args:
-        trials: The trials into which it is to be inserted.
-        domain: The whole search space.
-        tid: Number of the trial.
-        values: Values of the active hyperparameters by label.
-    """
+    """A document as Hyperopt's own suggest functions make it, with every label of the space."""
     misc = {
         "tid": tid,
         "cmd": domain.cmd,
@@ -167,7 +159,7 @@ def read_trial(document: Document) -> Trial:
 
 _ROUNDED = 1e-9  # share of a range: a value beyond its end by less counts as the end
 
-#: What a trial was read from (``_source``), the trial and its vector.
+#: What a trial was read from (``source_of``), the trial and its vector.
 _Read = tuple[tuple[Any, ...], Trial, FloatArray]
 
 
@@ -177,34 +169,28 @@ class TrialReader:
     Cancelled trials are left out. Integers beyond a range are clipped to it, floats are not. An
     active hyperparameter without a value is missing. Labels outside the space are ignored, as by
     TPE: an arm of a bandit sees documents of the whole space.
-
-    Args:
-        known: The search space.
     """
 
     def __init__(self, known: PyllSpace) -> None:
         self.known = known
         self.vectors = VectorSpace(known.space)
+        listed = [h for h in known.space.values() if choices_of(h) is not None]
+        self._listed = {h.name: encoder(h) for h in listed}
         self._read: WeakKeyDictionary[Trials, dict[int, _Read]] = WeakKeyDictionary()
 
     def read(self, trials: Trials, documents: Iterable[Document], *, timed: bool) -> History:
-        """The trials as a history.
-
-        Args:
-            trials: The trials of the documents: the key of a cache.
-            documents: All trials.
-            timed: Whether their seconds are read; else they are unknown.
+        """The documents of ``trials`` as a history; unless ``timed``, their seconds are unknown.
 
         Raises:
             ValueError: For trials that are not of this search space.
         """
         numbered = _numbered(d for d in documents if d["state"] in FINISHED + UNFINISHED)
         known = self._read.setdefault(trials, {})
-        new = [(n, d) for n, d in numbered if _has_changed(d, known.get(n))]
-        vectors = self._encode([d["misc"]["vals"] for _, d in new])
-        for (number, document), vector in zip(new, vectors, strict=True):
-            trial = replace(read_trial(document), number=number)
-            known[number] = _source(document), trial, vector
+        for number, document in numbered:
+            if number not in known or has_changed(document, known[number][0]):
+                trial = replace(read_trial(document), number=number)
+                vector = self._encode(document["misc"]["vals"])
+                known[number] = source_of(document), trial, vector
         read = sorted((known[number] for number, _ in numbered), key=lambda r: r[1].place)
         vectors = np.array([r[2] for r in read], dtype=np.float64)
         vectors = vectors.reshape(len(read), self.vectors.d)
@@ -215,51 +201,32 @@ class TrialReader:
         )
         return history if timed else replace(history, seconds=np.full(len(read), math.nan))
 
-    def _encode(self, vals: Sequence[Mapping[str, Sequence[Any]]]) -> FloatArray:
-        """Vectors (n, d) of the ``vals`` of documents; inactive values are not removed yet.
+    def _encode(self, vals: Mapping[str, Sequence[Any]]) -> FloatArray:
+        """The vector (d,) of a document's ``vals``; inactive values are not removed yet.
 
         Raises:
             ValueError: For an unknown option, or a document without any label of the space.
         """
         names = self.vectors.names
-        for row in vals:
-            check_labels("A trial", [name for name, values in row.items() if len(values)], names)
-        encoded = np.full((len(vals), self.vectors.d), math.nan)
-        for column, name in enumerate(names):
-            hyperparameter: Any = self.known.space[name]
-            # Integers of a sequence may be too large for floats, but their differences are not.
-            is_listed = isinstance(hyperparameter, OrdinalHyperparameter)
-            origin = hyperparameter.sequence[0] if is_listed else 0
-            given = [row.get(name, ()) for row in vals]
-            there = [len(values) > 0 for values in given]
-            values = np.array([_less(name, v[0], origin) for v in given if len(v)])
-            encoded[there, column] = self._entries(name, hyperparameter, values)
-        return encoded
+        given = {name: values[0] for name, values in vals.items() if len(values)}
+        check_labels("A trial", given, names)
+        entries = [self._entry(name, given[name]) if name in given else math.nan for name in names]
+        return np.array(entries, dtype=np.float64)
 
-    def _entries(self, name: str, hyperparameter: Any, drawn: FloatArray) -> FloatArray:
-        """Vector entries (n,) of drawn numbers; those of a sequence are relative to its first."""
-        if name in self.known.options:
-            n = len(self.known.options[name])
-            wrong = (drawn < 0) | (drawn >= n)
-            if wrong.any():
-                raise ValueError(
-                    f"A trial has option {int(drawn[wrong][0])} of {name!r}, which has {n}"
-                    " options. A search of another space needs trials of its own."
-                )
-            return np.asarray(np.floor(drawn))
-        if isinstance(hyperparameter, OrdinalHyperparameter):
-            sequence = hyperparameter.sequence
-            legal = np.array([value - sequence[0] for value in sequence], dtype=np.float64)
-            return np.asarray(np.abs(drawn[:, None] - legal).argmin(axis=1), dtype=np.float64)
-        legal = np.clip(drawn, hyperparameter.lower, hyperparameter.upper)
-        if isinstance(hyperparameter, IntegerHyperparameter) and not scale_of(hyperparameter):
-            return np.asarray(hyperparameter.to_vector(np.rint(legal).astype(np.int64)))
+    def _entry(self, name: str, drawn: Any) -> float:
+        hyperparameter: Any = self.known.space[name]
+        value = self.known.value(name, drawn)
+        if name in self._listed:
+            return self._listed[name](value)
+        legal = min(max(value, hyperparameter.lower), hyperparameter.upper)
+        end = float(hyperparameter.to_vector(legal))
+        if isinstance(hyperparameter, IntegerHyperparameter) or (
+            hyperparameter.log and value <= 0
+        ):
+            return end
         # Normal distributions are unbounded: a value beyond the range is not clipped to its end.
-        is_log = getattr(hyperparameter, "log", False)
-        values = np.where(drawn > 0.0, drawn, legal) if is_log else drawn
-        entries = np.asarray(hyperparameter.to_vector(values))
-        ends = np.asarray(hyperparameter.to_vector(legal))
-        return np.where(np.abs(entries - ends) > _ROUNDED, entries, ends)
+        entry = float(hyperparameter.to_vector(value))
+        return entry if abs(entry - end) > _ROUNDED else end
 
     def _missing(self, vectors: FloatArray) -> npt.NDArray[np.bool_]:
         """Mask (n, d) of active hyperparameters without a value."""
@@ -274,17 +241,6 @@ class TrialReader:
         space = self.known.space
         defaults = [space[n].to_vector(space[n].default_value) for n in self.vectors.names]
         return np.array(defaults, dtype=np.float64)
-
-
-def _less(name: str, drawn: Any, origin: int) -> float:
-    """A drawn number less ``origin``; ValueError for anything but a number."""
-    try:
-        return float(drawn - origin)
-    except TypeError:
-        raise ValueError(
-            f"A trial has {drawn!r} for {name!r}, which must be a number: points_to_evaluate= has"
-            " the index of an option, not the option itself."
-        ) from None
 
 
 def _numbered(documents: Iterable[Document]) -> list[tuple[int, Document]]:
@@ -302,15 +258,16 @@ def _numbered(documents: Iterable[Document]) -> list[tuple[int, Document]]:
     return found
 
 
-def _source(document: Document) -> tuple[Any, ...]:
+def source_of(document: Document) -> tuple[Any, ...]:
     """The objects that a trial is read from: if one is replaced, the trial has changed."""
     result = document["result"]
     facts = (result.get("status"), result.get("loss"), result.get("seconds"))
     return *facts, result, document["state"], document["refresh_time"], document["misc"]["vals"]
 
 
-def _has_changed(document: Document, read: _Read | None) -> bool:
-    return read is None or any(a is not b for a, b in zip(read[0], _source(document), strict=True))
+def has_changed(document: Document, source: tuple[Any, ...]) -> bool:
+    """Whether a trial has changed since it was read from ``source``."""
+    return any(a is not b for a, b in zip(source, source_of(document), strict=True))
 
 
 # --- explanations ----------------------------------------------------------------------------
@@ -343,10 +300,10 @@ def explain(trials: Trials | Document, tid: int | None = None) -> Explanation:
     check_kind("explain", trials, Trials, allowed)
     check_integer("tid", tid, 0, optional=True)
     documents = {document["tid"]: document for document in all_documents(trials)}
-    number = max(documents, default=None) if tid is None else tid
-    if number is None or number not in documents:
-        if not documents:
-            raise ValueError("There are no trials yet: fmin adds them to the trials it is given.")
+    number = max(documents, default=0) if tid is None else tid
+    if not documents:
+        raise ValueError("There are no trials yet: fmin adds them to the trials it is given.")
+    if number not in documents:
         raise ValueError(f"There is no trial {number}; there are {len(documents)} trials.")
     return _explain_document(documents[number])
 

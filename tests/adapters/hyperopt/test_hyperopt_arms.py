@@ -214,6 +214,7 @@ def test_a_normal_distribution_has_no_volume() -> None:
     [
         ("3^N", r"'2\^N', 'volume' or a number"),
         ([1, 2], "for each of the 3 options of 'model', got 2"),
+        (3, "for each of the 3 options of 'model', got 1"),
         ({"svm": 1, "knn": 2}, r"svm, rf, nb; missing: \['rf', 'nb'\], unknown: \['knn'\]"),
         ({"svm": 1, "rf": 2}, r"missing: \['nb'\]"),
         ([1, -1, 1], "must be finite, >= 0"),

@@ -162,7 +162,7 @@ def test_seeds_and_pickles(memory: MetaDataset) -> None:
         ({"memory": "nothing"}, ValueError, "no memory 'nothing'"),
         ({"space": {"a": hp.uniform("a", 0, 1)}}, ValueError, "share no hyperparameter"),
         ({"space": hp.uniform("a", 0, hp.uniform("b", 1, 2))}, ValueError, "depends on other"),
-        ({"trials": [1]}, TypeError, "trials must be hyperopt.Trials"),
+        ({"trials": [1]}, TypeError, "initial_trials takes hyperopt.Trials"),
     ],
 )
 def test_bad_input_inserts_nothing(

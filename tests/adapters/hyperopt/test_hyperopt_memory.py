@@ -139,7 +139,7 @@ def test_what_trials_do_not_know_is_asked_for() -> None:
         read_task(trials, space=SPACE)
     with pytest.raises(ValueError, match="pass space="):
         read_task(trials, name="t")
-    with pytest.raises(TypeError, match=r"reads hyperopt\.Trials"):
+    with pytest.raises(TypeError, match=r"takes hyperopt\.Trials"):
         read_task(wrong, name="t", space=SPACE)
     with pytest.raises(ValueError, match="not of this search space"):
         read_task(trials, name="t", space=ConfigurationSpace({"other": (0.0, 1.0)}))
@@ -157,7 +157,7 @@ def test_trials_of_several_tasks_are_a_data_set() -> None:
     np.testing.assert_array_equal(meta_dataset_from_trials(named, own).vectors, data.vectors)
     with pytest.raises(TypeError, match="name of the task"):
         meta_dataset_from_trials(wrong, SPACE)
-    with pytest.raises(TypeError, match="in place of a list"):
+    with pytest.raises(TypeError, match="name of the task: its trials"):
         minimise(mixed, SPACE, auto(memory=[Trials()]), 1)
 
 

@@ -320,6 +320,8 @@ def test_a_file_without_trials_is_refused_by_its_name(content: bytes, tmp_path: 
     calls: list[Any] = []
     with pytest.raises(ValueError, match=r"there is no folder '.*nowhere'"):
         run(calls.append, trials_save_file=str(tmp_path / "nowhere" / "trials.pkl"))
+    with pytest.raises(ValueError, match="is a folder: name a file in it"):
+        run(calls.append, trials_save_file=str(tmp_path), trials=Trials())
     with pytest.raises(TypeError, match=r"boasf_fmin takes hyperopt\.Trials"):
         run(calls.append, trials=[])
     assert not calls

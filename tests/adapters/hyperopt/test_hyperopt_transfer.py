@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import math
 from pathlib import Path
@@ -139,4 +140,31 @@ def test_a_memory_that_does_not_fit_says_how_it_could(
     caplog.clear()
     assert len(search(tst(memory={"a": Trials()}), 3)) == 3
     (told,) = [record.message for record in caplog.records]
-    assert "no finished trials of another task, only a" in told
+    assert "There are no sources to learn from" in told
+
+
+@pytest.mark.parametrize("wrong", [{"model": 7}, {"model": "svm"}, {"C": None}, {"n": "many"}])
+def test_a_memory_loses_only_the_trials_that_do_not_fit(
+    wrong: dict[str, Any], earlier: dict[str, Trials], caplog: pytest.LogCaptureFixture
+) -> None:
+    memory = copy.deepcopy(earlier)
+    numbers = [d["tid"] for d in memory["near"].trials if d["misc"]["vals"]["C"]]
+    document = memory["near"].trials[numbers[0]]
+    document["misc"]["vals"] |= {label: [value] for label, value in wrong.items()}
+    trials = search(tst(memory=memory, seed=0), 2)
+    (told,) = [record.message for record in caplog.records]
+    assert "has 1 trial of another search space, left out. A trial has" in told
+    del memory["near"]._dynamic_trials[numbers[0]]
+    memory["near"].refresh()
+    assert configs(trials) == configs(search(tst(memory=memory, seed=0), 2))
+
+
+def test_a_memory_may_have_labels_that_the_space_has_not(
+    earlier: dict[str, Trials], caplog: pytest.LogCaptureFixture
+) -> None:
+    memory = copy.deepcopy(earlier)
+    for document in memory["near"].trials:
+        document["misc"]["vals"]["verbose"] = [1]
+    trials = search(tst(memory=memory, seed=0), 2)
+    assert not caplog.records and shares_of(trials) == set(earlier)
+    assert configs(trials) == configs(search(tst(memory=earlier, seed=0), 2))
