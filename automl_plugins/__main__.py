@@ -20,7 +20,7 @@ import numpy as np
 from automl_plugins import __version__
 from automl_plugins._versions import require
 from automl_plugins.addresses import check_exists, file_of, hint_of_database
-from automl_plugins.formats import one_line
+from automl_plugins.formats import align_columns, one_line
 from automl_plugins.records.trial import Status, count_statuses
 
 if TYPE_CHECKING:
@@ -382,15 +382,10 @@ def _tags(tags: Any) -> str:
 
 def _print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print columns of text, numbers aligned to the right."""
-    texts = [list(header), *([one_line(str(cell)) for cell in row] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    texts = [header, *([one_line(str(cell)) for cell in row] for row in rows)]
     numeric = [all(isinstance(row[i], int) for row in rows) for i in range(len(header))]
-    for line in texts:
-        cells = [
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(line, widths, numeric, strict=True)
-        ]
-        print("  ".join(cells).rstrip())
+    for line in align_columns(texts, numeric):
+        print(line)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+import unicodedata
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from automl_plugins._versions import require
@@ -82,6 +83,24 @@ def format_count(n: int, what: str) -> str:
 def format_number(value: float) -> str:
     """All significant digits of a number, and no others."""
     return f"{value:.15g}"
+
+
+def align_columns(
+    rows: Sequence[Sequence[str]], right: Sequence[bool], *, rule: bool = False
+) -> Iterator[str]:
+    """Lines of a table whose columns are aligned, with a ``rule`` below the first row."""
+    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    dashes = [["-" * width for width in widths]] * rule
+    for row in [rows[0], *dashes, *rows[1:]]:
+        gaps = [" " * (width - _width(cell)) for width, cell in zip(widths, row, strict=True)]
+        cells = zip(row, gaps, right, strict=True)
+        yield "  ".join(g + c if is_right else c + g for c, g, is_right in cells).rstrip()
+
+
+def _width(line: str) -> int:
+    """Columns of a terminal that it takes."""
+    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in line)
+    return len(line) + wide - sum(bool(unicodedata.combining(c)) for c in line)
 
 
 def _dashes(sentences: Iterable[str]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, get_args
@@ -13,7 +12,7 @@ import numpy as np
 
 from automl_plugins._arguments import check_choice
 from automl_plugins._versions import require
-from automl_plugins.formats import MARKDOWN, format_count, one_line
+from automl_plugins.formats import MARKDOWN, align_columns, format_count, one_line
 from automl_plugins.records.trial import Status
 
 from .records import ArmRecords, ArmStatistics, Pulls
@@ -191,7 +190,9 @@ class ArmReport:
 
     def __str__(self) -> str:
         """Plain text: a summary, the table with the best arm first, the rounds and the notes."""
-        blocks = [self._summary(), "\n".join(_align([_HEADERS, *self._cells()]))]
+        right = [False, *[True] * (len(_HEADERS) - 2), False]
+        table = align_columns([_HEADERS, *self._cells()], right, rule=True)
+        blocks = [self._summary(), "\n".join(table)]
         for title, lines in self._lists():
             blocks.append("\n".join([title, *(f"- {line}" for line in lines)]))
         return "\n\n".join(blocks)
@@ -315,19 +316,3 @@ def _terms(decision: Decision, total: float | None) -> str:
 
 def _number(value: float, form: str) -> str:
     return "-" if math.isnan(value) else format(value, form)
-
-
-def _align(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Lines of a table whose first and last columns are left and whose numbers are right."""
-    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
-    rule = ["-" * width for width in widths]
-    for row in [rows[0], rule, *rows[1:]]:
-        gaps = [" " * (w - _width(cell)) for cell, w in zip(row, widths, strict=True)]
-        middle = [gap + cell for gap, cell in zip(gaps[1:-1], row[1:-1], strict=True)]
-        yield "  ".join([row[0] + gaps[0], *middle, row[-1]]).rstrip()
-
-
-def _width(line: str) -> int:
-    """Columns of a terminal that it takes."""
-    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in line)
-    return len(line) + wide - sum(bool(unicodedata.combining(c)) for c in line)
