@@ -227,12 +227,8 @@ def plot_rank_diagram(comparison: Comparison, *, budget: float | None = None) ->
             "A rank diagram is drawn of what statistics.compare(...) returns, got a"
             f" {type(comparison).__name__}."
         )
-    if budget is None and len(comparison.budgets) > 1:
-        names = join_names(
-            "None" if b.budget is None else format_number(b.budget) for b in comparison.budgets
-        )
-        raise ValueError(f"There are several budgets: pass budget=, one of {names}.")
-    result = comparison.budgets[0] if budget is None else comparison.at(budget)
+    only = budget is None and len(comparison.budgets) == 1
+    result = comparison.budgets[0] if only else comparison.at(budget)
     figure = graph_objects().Figure()
     styles = line_styles(comparison.methods)
     rank_of: dict[Hashable, float] = dict(result.ranks.items())
