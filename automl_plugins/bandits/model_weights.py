@@ -78,7 +78,7 @@ def model_weights(
         counts = hyperparameter_counts(space, choice)
         logs = {option: n * math.log(2.0) for option, n in counts.items()}
     elif rule == "volume":
-        logs = log_volumes(space, choice)
+        logs = dict(zip(options_of(space, choice), log_volumes(space, choice), strict=True))
     else:
         raise ValueError(
             f"rule must be '2^N', 'volume' or a mapping from options to weights, got {rule!r}."

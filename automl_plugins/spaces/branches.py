@@ -48,7 +48,7 @@ def hyperparameter_counts(space: ConfigurationSpace, choice: str | None = None) 
     return counts
 
 
-def log_volumes(space: ConfigurationSpace, choice: str | None = None) -> dict[Any, float]:
+def log_volumes(space: ConfigurationSpace, choice: str) -> list[float]:
     """Logarithm of theta of each option of ``choice`` (eq. 7).
 
     The ranges of the hyperparameters are multiplied: high - low of a number, log(high / low) on a
@@ -57,15 +57,8 @@ def log_volumes(space: ConfigurationSpace, choice: str | None = None) -> dict[An
     clauses rule out are not counted, in finite branches of up to 100 000.
 
     Raises:
-        ValueError: See ``choice_of``; for conditions on continuous parents, or on parents outside
-            the branch.
+        ValueError: For conditions on continuous parents, or on parents outside the branch.
     """
-    choice = choice_of(space, choice)
-    return dict(zip(options_of(space, choice), list_log_volumes(space, choice), strict=True))
-
-
-def list_log_volumes(space: ConfigurationSpace, choice: str) -> list[float]:
-    """``log_volumes`` as a list, since two options may be equal as keys (1 and True)."""
     below = _descendants(space, choice)
     logs = []
     for option in options_of(space, choice):
