@@ -30,33 +30,19 @@ _LISTED = 16  # arms that the line of a round names
 
 @dataclass(frozen=True)
 class ArmRow:
-    """One row of a report: the pulls, seconds and results of an arm.
-
-    Attributes:
-        arm: Its name.
-        pulls: All pulls, running ones included.
-        running: Running ones among them.
-        failed: Failed ones among them.
-        pull_share: Part of all pulls, in [0, 1]; NaN if there are none.
-        seconds: Known seconds of its finished pulls; NaN if none of them is known.
-        seconds_share: Part of the known seconds of all arms, in [0, 1]; NaN if unknown.
-        best: Best value of a complete pull, as the user wrote it; NaN if there is none.
-        mean_reward: In [0, 1], failed pulls counted as 0; NaN if none has finished.
-        left: Round in which it left, the first being 1; None if it did not.
-        reason: Why it left; empty if it did not.
-    """
+    """One row of a report: the pulls, seconds and results of an arm; NaN where unknown."""
 
     arm: str
-    pulls: int
+    pulls: int  # running ones included
     running: int
     failed: int
-    pull_share: float
-    seconds: float
-    seconds_share: float
-    best: float
-    mean_reward: float
-    left: int | None
-    reason: str
+    pull_share: float  # of all pulls, in [0, 1]
+    seconds: float  # known ones of its finished pulls
+    seconds_share: float  # of the known seconds of all arms, in [0, 1]
+    best: float  # value of a complete pull, as the user wrote it
+    mean_reward: float  # in [0, 1], failed pulls counted as 0
+    left: int | None  # round in which it left, the first being 1
+    reason: str  # why it left; empty if it did not
 
 
 @dataclass(frozen=True)
@@ -174,11 +160,7 @@ class ArmReport:
         ]
 
     def to_frame(self) -> pd.DataFrame:
-        """The table as a data frame, a column for each attribute of ``ArmRow``.
-
-        Raises:
-            ModuleNotFoundError: If pandas is not installed.
-        """
+        """The table as a data frame of pandas, a column for each attribute of ``ArmRow``."""
         pandas = require("pandas", needed_by="automl_plugins.bandits", extra="evidence")
         rows = [asdict(row) for row in self.table()]
         frame: pd.DataFrame = pandas.DataFrame(rows, columns=[f.name for f in fields(ArmRow)])
@@ -198,11 +180,7 @@ class ArmReport:
         return "\n\n".join(blocks)
 
     def to_markdown(self) -> str:
-        """The same in Markdown.
-
-        Raises:
-            ModuleNotFoundError: If tabulate is not installed.
-        """
+        """The same in Markdown; it takes tabulate."""
         align = ["left", *["right"] * (len(_HEADERS) - 2), "left"]
         table = MARKDOWN.tabulate(
             _HEADERS, list(self._cells()), align, needed_by="automl_plugins.bandits"
