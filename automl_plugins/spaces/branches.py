@@ -35,9 +35,6 @@ def hyperparameter_counts(space: ConfigurationSpace, choice: str | None = None) 
 
     Categorical, integer and continuous ones count alike, nested ones included; constants and
     everything else with a single value do not.
-
-    Raises:
-        ValueError: See ``choice_of``.
     """
     choice = choice_of(space, choice)
     below = [name for name in _descendants(space, choice) if space[name].size > 1]
@@ -54,10 +51,8 @@ def log_volumes(space: ConfigurationSpace, choice: str) -> list[float]:
     The ranges of the hyperparameters are multiplied: high - low of a number, log(high / low) on a
     log scale, the number of values of all others; theta sums over the options of nested
     parents. So theta of a finite branch is the number of its configurations. Those that forbidden
-    clauses rule out are not counted, in finite branches of up to 100 000.
-
-    Raises:
-        ValueError: For conditions on continuous parents, or on parents outside the branch.
+    clauses rule out are not counted, in finite branches of up to 100 000. ValueError for
+    conditions on continuous parents, or on parents outside the branch.
     """
     below = _descendants(space, choice)
     logs = []
@@ -71,11 +66,7 @@ def log_volumes(space: ConfigurationSpace, choice: str) -> list[float]:
 
 
 def choice_of(space: ConfigurationSpace, choice: str | None) -> str:
-    """The name of the categorical that selects the model; None finds it.
-
-    Raises:
-        ValueError: If no categorical qualifies or several do, or ``choice`` is not a categorical.
-    """
+    """The name of the categorical that selects the model; None finds it, if it is the only one."""
     categorical = [n for n in space.at if isinstance(space[n], CategoricalHyperparameter)]
     if choice is None:
         roots = set(space.unconditional_hyperparameters)

@@ -130,11 +130,9 @@ def truth(clause: Condition | ForbiddenClause, domain: Domain) -> bool | None:
 
 
 def activity(space: ConfigurationSpace, domains: Mapping[str, Domain]) -> dict[str, Active]:
-    """When each hyperparameter that is left is active, parents first.
+    """When each hyperparameter is active, parents first, where some keep ``domains`` only.
 
-    Args:
-        space: The whole space.
-        domains: Values left, by name; the others keep all of theirs.
+    Those that are never active are left out.
     """
     active: dict[str, Active] = {}
     for name in space.at:  # sorted by depth
@@ -329,10 +327,7 @@ def narrow(
 ) -> Hyperparameter[Any, Any]:
     """A hyperparameter with a part of its values, and a default among them.
 
-    Args:
-        hp: The whole one.
-        domain: Values left, in their order; None keeps all.
-        default: Default; ``NotSet`` keeps the old one, or takes the middle if that has gone.
+    If no ``default`` is given the old one stays, or the middle takes its place if it has gone.
     """
     whole = domain_of(hp)
     domain = whole if domain is None else domain
