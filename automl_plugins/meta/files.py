@@ -62,17 +62,11 @@ _DAMAGE = (LookupError, TypeError, ValueError, AttributeError, RecursionError, O
 
 @dataclass(frozen=True)
 class StoredSearch:
-    """Runs of one search, with their names in it.
-
-    Attributes:
-        record: The runs.
-        search: Name of the search, unique in its task; empty where there is none.
-        keys: Name of each run (n), unique in the search; empty where there are none.
-    """
+    """Runs of one search, with their names in it, which are empty where there are none."""
 
     record: TaskRecord
-    search: str = ""
-    keys: tuple[str, ...] = ()
+    search: str = ""  # unique in its task
+    keys: tuple[str, ...] = ()  # name of each run (n), unique in the search
 
 
 def write_records(path: str | os.PathLike[str], records: Iterable[TaskRecord]) -> None:

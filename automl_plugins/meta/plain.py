@@ -81,13 +81,7 @@ def plain_column(values: FloatArray, *, name: str, task: str) -> list[float | No
 
 
 def plain_meta_features(meta_features: Mapping[str, Any], *, task: str) -> dict[str, float | None]:
-    """Meta-features by name as floats, None for NaN.
-
-    Raises:
-        TypeError: For one that is not a number.
-        ValueError: For an infinite one, one too large for a float, or a name that no database
-            can hold.
-    """
+    """Meta-features by name as floats, None for NaN; an error for what cannot be stored."""
     plain: dict[str, float | None] = {}
     for name, value in meta_features.items():
         number = isinstance(value, int | float | np.integer | np.floating | np.bool_)
@@ -124,10 +118,6 @@ def plain_space(space: ConfigurationSpace) -> dict[str, Any]:
     """ConfigSpace's own serialised form, without its version: equal spaces, equal text.
 
     The seed and the ``meta`` of the space as a whole are not part of it.
-
-    Raises:
-        TypeError: For a choice that is neither text, number, bool nor None.
-        ValueError: For a choice that is infinite or NaN.
     """
     for name, hyperparameter in space.items():
         for value in choices_of(hyperparameter) or ():

@@ -28,9 +28,6 @@ def union_space(records: Sequence[TaskRecord]) -> ConfigurationSpace:
     Equal spaces are their own union. A condition holds if all spaces with its child have it, else
     the child is always active; a forbidden clause holds if all spaces have it.
 
-    Args:
-        records: Runs by task.
-
     Raises:
         ValueError: If a record has no space, or a name means a number here and a category there.
     """

@@ -36,19 +36,12 @@ Scaling = ScalingName | None
 
 @dataclass(frozen=True)
 class Parameters:
-    """The trained parameters, all unconstrained.
+    """The trained parameters, all unconstrained."""
 
-    Attributes:
-        places: X (N, Q).
-        log_noise: Log variance of an observation that the processes do not explain (N,).
-        log_lengths: Log length scale of each latent dimension (Q,).
-        log_amplitude: Log variance of the processes (1,).
-    """
-
-    places: FloatArray
-    log_noise: FloatArray
-    log_lengths: FloatArray
-    log_amplitude: FloatArray
+    places: FloatArray  # X (N, Q)
+    log_noise: FloatArray  # log variance of an observation that the processes do not explain (N,)
+    log_lengths: FloatArray  # log length scale of each latent dimension (Q,)
+    log_amplitude: FloatArray  # log variance of the processes (1,)
 
     @property
     def noise(self) -> FloatArray:
@@ -135,9 +128,6 @@ def objective(kernel: Kernel, p: Parameters, z: FloatArray) -> tuple[float, Para
     with ``C_d`` the rows and columns of C of the pipelines observed on d. (The paper prints n_d/2
     before the determinant; the Gaussian has 1/2.) Data sets that miss the same pipelines share
     one factorisation.
-
-    Raises:
-        numpy.linalg.LinAlgError: If a covariance is not positive definite.
     """
     K = covariance(kernel, p)
     C = K + np.diag(p.noise)
@@ -209,18 +199,12 @@ def scales(y: FloatArray, scaling: Scaling) -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True)
 class ScalePrior:
-    """The distribution of shift and stretch among data sets.
+    """The distribution of shift and stretch among data sets."""
 
-    Attributes:
-        log_stretch: Stretches that are tried, all equally likely (G,); empty if all losses have
-            one scale, which a new data set then has, too.
-        line: Intercept and slope of the shift in ``log stretch`` (2,).
-        deviation: Standard deviation of the shift around that line.
-    """
-
+    # Stretches that are tried, all equally likely (G,); none if all data sets have one scale.
     log_stretch: FloatArray
-    line: FloatArray
-    deviation: float
+    line: FloatArray  # intercept and slope of the shift in ``log stretch`` (2,)
+    deviation: float  # standard deviation of the shift around that line
 
     @classmethod
     def learn(cls, shift: FloatArray, stretch: FloatArray, scaling: Scaling) -> ScalePrior:
