@@ -37,12 +37,7 @@ class Answer:
 
 
 class RecordedConfigurations:
-    """Distinct configurations of a space, read once.
-
-    Args:
-        of: What they belong to, for messages.
-        space: Their search space.
-        configs: The n configurations, see ``Table``.
+    """Distinct configurations of a space, read once, of what is called ``of`` in messages.
 
     Attributes:
         values: Values of each, parents first, ``ABSENT`` where inactive.

@@ -222,9 +222,6 @@ def _columns(shares: Shares) -> tuple[npt.NDArray[np.int64], dict[str, FloatArra
     """Numbers of the evaluations (n,), and shares (n,) by name, the largest mean first.
 
     Names without any share are left out.
-
-    Raises:
-        TypeError: For an evaluation without shares by name.
     """
     for number, named in shares.items():
         if not isinstance(named, Mapping):
