@@ -23,19 +23,12 @@ _LATEX = {
 
 @dataclass(frozen=True)
 class Format:
-    """How the parts of a document are written.
+    """How the parts of a document are written."""
 
-    Attributes:
-        table: Name of the table format of tabulate.
-        heading: Makes a heading of an escaped title.
-        items: Makes a list of escaped sentences.
-        escape: Takes their meaning from the format's special characters.
-    """
-
-    table: str
-    heading: Callable[[str], str]
-    items: Callable[[Iterable[str]], str]
-    escape: Callable[[str], str]
+    table: str  # table format of tabulate
+    heading: Callable[[str], str]  # of an escaped title
+    items: Callable[[Iterable[str]], str]  # of escaped sentences
+    escape: Callable[[str], str]  # takes their meaning from special characters
 
     def cell(self, text: str) -> str:
         """``escape`` in tables, where tabulate escapes for LaTeX but not for Markdown."""
@@ -49,11 +42,7 @@ class Format:
         *,
         needed_by: str,
     ) -> str:
-        """A table of texts, each column aligned ``"left"`` or ``"right"``.
-
-        Raises:
-            ModuleNotFoundError: If tabulate, which ``needed_by`` needs, is not installed.
-        """
+        """A table of texts, each column aligned ``"left"`` or ``"right"``; it takes tabulate."""
         text: str = require("tabulate", needed_by=needed_by, extra="evidence").tabulate(
             [[self.cell(one_line(cell)) for cell in row] for row in rows],
             headers=[self.cell(header) for header in headers],

@@ -220,12 +220,9 @@ class Adapter:
 
 
 def load_adapter(name: str) -> Adapter:
-    """The adapter of a framework.
+    """The adapter of a framework; ValueError if there is none of that name.
 
-    Raises:
-        ValueError: If there is no adapter of that name.
-        ModuleNotFoundError: If its framework is not installed.
-        TypeError: If the package of the adapter has no ``ADAPTER``.
+    ModuleNotFoundError if its framework is not installed.
     """
     if name not in _names():
         raise ValueError(f"There is no adapter {name!r}; there are {', '.join(_names())}.")
