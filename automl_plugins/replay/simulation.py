@@ -26,7 +26,7 @@ from automl_plugins.frameworks import (
     Proposal,
     Prunes,
     adapter_of,
-    method_of,
+    ask_adapter,
 )
 from automl_plugins.proposers.proposal import SurrogateFailure, ask
 from automl_plugins.records.history import History
@@ -273,7 +273,8 @@ def as_method(thing: Any) -> Method:
         if adapter_of(thing) is None and callable(thing):
             name = getattr(thing, "__name__", type(thing).__name__)
             return NamedMethod(name, partial(_CallableSearch, thing))
-    return method_of(thing)
+    method: Method = ask_adapter("optimizer", thing)
+    return method
 
 
 # --- proposers of the core -------------------------------------------------------------------
