@@ -19,7 +19,7 @@ import numpy as np
 
 from automl_plugins import __version__
 from automl_plugins._versions import require
-from automl_plugins.addresses import check_exists, file_of, hint_of_database
+from automl_plugins.addresses import check_exists, hint_of_database
 from automl_plugins.formats import align_columns, one_line
 from automl_plugins.records.trial import Status, count_statuses
 
@@ -251,9 +251,6 @@ def _open_store(address: str, *, make: bool = False) -> Iterator[MetaStore]:
     parse_url(address)
     if not make:
         check_exists(address, "store")
-        file = file_of(address)
-        if file is not None and file.is_file() and not file.stat().st_size:
-            raise ValueError(f"{address!r} is an empty file, not a store.")
     try:
         with (MetaStore if make else ExistingStore)(address) as store:
             yield store
@@ -334,8 +331,6 @@ def _best(records: Sequence[TaskRecord]) -> list[tuple[float, dict[str, Any]]]:
 
 def _export(args: argparse.Namespace) -> None:
     with _open_store(args.store) as store:
-        for name in args.task or ():
-            _find_task(store, name)
         store.export(args.file, args.task)
     print(f"Wrote {args.file}.")
 
