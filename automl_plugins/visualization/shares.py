@@ -52,13 +52,9 @@ def plot_arm_allocation(source: Any, *, unit: Unit = "trials", **options: Any) -
             seconds of finished pulls, in the order in which they finished.
         **options: Passed on to that ``arm_report``; not allowed with an ``ArmReport``.
 
-    Returns:
-        A ``plotly.graph_objects.Figure``.
-
     Raises:
         ValueError: For an unknown unit, or if seconds are asked for and none is known.
         TypeError: If no adapter knows the source, or for options with an ``ArmReport``.
-        ModuleNotFoundError: If plotly is not installed.
     """
     check_choice("unit", unit, UNITS)
     if options and isinstance(source, ArmReport):
@@ -135,13 +131,9 @@ def plot_source_weights(source: Any, *, n_sources: int = 8) -> go.Figure:
             an Optuna study.
         n_sources: Largest number of sources with an area of their own.
 
-    Returns:
-        A ``plotly.graph_objects.Figure``.
-
     Raises:
         ValueError: If no evaluation has shares, or ``n_sources`` is negative.
         TypeError: If no adapter knows the source, or an evaluation has no shares by name.
-        ModuleNotFoundError: If plotly is not installed.
     """
     check_integer("n_sources", n_sources, 0)
     shares = _read_shares("source_shares", source)
@@ -181,13 +173,9 @@ def plot_member_trust(source: Any) -> go.Figure:
             ``member_trust`` of an adapter reads: an Optuna study, Hyperopt trials, a SMAC run
             history or facade.
 
-    Returns:
-        A ``plotly.graph_objects.Figure``.
-
     Raises:
         ValueError: If no evaluation was proposed by a committee.
         TypeError: If no adapter knows the source, or an evaluation has no shares by name.
-        ModuleNotFoundError: If plotly is not installed.
     """
     trust = _read_shares("member_trust", source)
     if not trust:
