@@ -30,10 +30,6 @@ class Format:
     items: Callable[[Iterable[str]], str]  # of escaped sentences
     escape: Callable[[str], str]  # takes their meaning from special characters
 
-    def cell(self, text: str) -> str:
-        """``escape`` in tables, where tabulate escapes for LaTeX but not for Markdown."""
-        return text if self.table == "latex_booktabs" else self.escape(text)
-
     def tabulate(
         self,
         headers: Sequence[str],
@@ -43,9 +39,11 @@ class Format:
         needed_by: str,
     ) -> str:
         """A table of texts, each column aligned ``"left"`` or ``"right"``; it takes tabulate."""
+        # tabulate escapes for LaTeX but not for Markdown.
+        escape = str if self.table == "latex_booktabs" else self.escape
         text: str = require("tabulate", needed_by=needed_by, extra="evidence").tabulate(
-            [[self.cell(one_line(cell)) for cell in row] for row in rows],
-            headers=[self.cell(header) for header in headers],
+            [[escape(one_line(cell)) for cell in row] for row in rows],
+            headers=[escape(header) for header in headers],
             tablefmt=self.table,
             # tabulate 0.9.0 does not align the columns of a table without rows.
             colalign=align if rows else None,

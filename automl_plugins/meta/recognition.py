@@ -133,11 +133,6 @@ class RecognisedMemory:
             out.
         growing: Whether parameters and conditions of the space are discovered by the trials.
         logger: Takes the line.
-
-    Example::
-
-        memory = RecognisedMemory()
-        dataset = memory.on(VectorSpace(space))  # that of "svm" if space has C, gamma, kernel
     """
 
     store = None
