@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
@@ -64,11 +64,7 @@ class Partition(Sequence[Cell]):
     cells: tuple[Cell, ...]
     notes: tuple[str, ...] = ()  # what is not split and why, one sentence each
 
-    @overload
-    def __getitem__(self, index: int) -> Cell: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Cell]: ...
-    def __getitem__(self, index: int | slice) -> Cell | Sequence[Cell]:
+    def __getitem__(self, index: Any) -> Any:
         return self.cells[index]
 
     def __len__(self) -> int:
