@@ -56,8 +56,8 @@ _LARGEST_ARRAYS = 2**30  # bytes
 _DIGEST = 16  # bytes
 _HEAD = re.compile(rb'\{"digest":"([^"]*)",')
 _COLUMNS = ("losses", "seconds", "budget", "times")
-# What reading anything but our own JSON may raise.
-_DAMAGE = (LookupError, TypeError, ValueError, AttributeError, RecursionError, OverflowError)
+# What reading anything but our own data may raise.
+DAMAGE = (LookupError, TypeError, ValueError, AttributeError, RecursionError, OverflowError)
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def read_searches(path: str | os.PathLike[str]) -> list[StoredSearch]:
         )
     try:
         return _searches(document)
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise ValueError(f"{path} is damaged: {type(error).__name__}: {error}") from error
 
 

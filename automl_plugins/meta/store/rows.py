@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Row
 
-from automl_plugins.meta.files import StoredSearch, read_arrays
+from automl_plugins.meta.files import DAMAGE, StoredSearch, read_arrays
 from automl_plugins.meta.plain import (
     check_name,
     check_text,
@@ -230,7 +230,7 @@ def _intact() -> Iterator[None]:
     """Raise StoreError if the block cannot read a value: the store never wrote such a one."""
     try:
         yield
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+    except DAMAGE as error:
         raise StoreError(
             f"The store holds what it did not write ({type(error).__name__}: {error}): it is"
             " damaged, or was changed by something else. Restore a copy or an export of it."
