@@ -29,12 +29,13 @@ import numpy.typing as npt
 
 from automl_plugins.addresses import replacing
 from automl_plugins.meta.plain import (
+    COLUMNS,
     PLAIN_TYPES,
     VALUE_RULE,
     check_text,
     encode,
     meta_features_of,
-    plain_column,
+    plain_columns,
     plain_configurations,
     plain_meta_features,
     plain_space,
@@ -55,7 +56,6 @@ _PIECE = 2**20  # bytes that are unpacked before their number is checked
 _LARGEST_ARRAYS = 2**30  # bytes
 _DIGEST = 16  # bytes
 _HEAD = re.compile(rb'\{"digest":"([^"]*)",')
-_COLUMNS = ("losses", "seconds", "budget", "times")
 # What reading anything but our own data may raise.
 DAMAGE = (LookupError, TypeError, ValueError, AttributeError, RecursionError, OverflowError)
 
@@ -236,8 +236,7 @@ def _document(searches: Sequence[StoredSearch]) -> dict[str, Any]:
             "space": space,
             "status": None if (record.status == evident).all() else record.status.tolist(),
         }
-        for name in _COLUMNS:
-            column = plain_column(getattr(record, name), name=name, task=record.name)
+        for name, column in plain_columns(record).items():
             entry[name] = None if all(v is None for v in column) else column
         if stored.search:
             entry |= {"search": stored.search, "keys": list(stored.keys)}
@@ -284,7 +283,7 @@ def _searches(document: dict[str, Any]) -> list[StoredSearch]:
         if places and min(places) < 0:
             raise ValueError("a configuration has a negative index")
         # A column without any value is written as null.
-        given = {name: np.array(entry[name] or [], dtype=np.float64) for name in _COLUMNS}
+        given = {name: np.array(entry[name] or [], dtype=np.float64) for name in COLUMNS}
         losses = given.pop("losses")
         record = TaskRecord(
             check_text(entry["task"], "The name of a task"),

@@ -24,6 +24,7 @@ from automl_plugins.spaces.values import choices_of
 _DEPTH = 10  # of conditions: the time that ConfigSpace takes doubles with each further one
 
 PLAIN_TYPES = frozenset({str, int, float, bool, type(None)})
+COLUMNS = ("losses", "seconds", "budget", "times")  # of floats
 VALUE_RULE = "a value is text, a number, a bool or None"
 _INSTEAD = 'Offer it as text, such as "inf", and turn it into the number where it is used.'
 
@@ -74,10 +75,13 @@ def plain_float(value: Any, *, name: str) -> float:
         raise ValueError(f"{name} is a whole number too large for a float.") from None
 
 
-def plain_column(values: FloatArray, *, name: str, task: str) -> list[float | None]:
-    """A column (n,) of floats with None for NaN; ValueError for an infinite entry."""
-    refuse_rows(f"Task {task!r}: {name}", values, np.isinf(values), "must be finite or NaN")
-    return [None if value != value else value for value in values.tolist()]
+def plain_columns(record: TaskRecord) -> dict[str, list[float | None]]:
+    """``COLUMNS`` by name, with None for NaN; ValueError for an infinite entry."""
+    columns: dict[str, FloatArray] = {name: getattr(record, name) for name in COLUMNS}
+    for name, values in columns.items():
+        of = f"Task {record.name!r}: {name}"
+        refuse_rows(of, values, np.isinf(values), "must be finite or NaN")
+    return {n: [None if x != x else x for x in known.tolist()] for n, known in columns.items()}
 
 
 def plain_meta_features(meta_features: Mapping[str, Any], *, task: str) -> dict[str, float | None]:

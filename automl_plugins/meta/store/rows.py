@@ -28,7 +28,7 @@ from automl_plugins.meta.plain import (
     digest,
     encode,
     meta_features_of,
-    plain_column,
+    plain_columns,
     plain_configurations,
     plain_meta_features,
     plain_space,
@@ -78,10 +78,7 @@ class Rows:
         if search is None:
             search = "unnamed-" + digest(space, framework, seed)
         texts = [encode(configuration) for configuration in plain_configurations(record)]
-        losses, seconds, budget, times = (
-            plain_column(getattr(record, name), name=name, task=record.name)
-            for name in ("losses", "seconds", "budget", "times")
-        )
+        losses, seconds, budget, times = plain_columns(record).values()
         rows = list(
             zip(texts, losses, seconds, record.status.tolist(), budget, times, strict=True)
         )
