@@ -52,7 +52,7 @@ from ConfigSpace.types import NotSet
 from automl_plugins.spaces.choices import categorical, one_of, ordinal
 from automl_plugins.spaces.conditions import sound
 from automl_plugins.spaces.ranges import float_range, integer_range, scale_of
-from automl_plugins.spaces.values import index_of, same
+from automl_plugins.spaces.values import choices_of, index_of, same
 from automl_plugins.spaces.vector_space import VectorSpace
 
 
@@ -91,12 +91,8 @@ def holds(domain: Domain, value: Any) -> bool:
 
 def domain_of(hp: Hyperparameter[Any, Any]) -> Domain:
     """All values of a hyperparameter."""
-    if isinstance(hp, CategoricalHyperparameter):
-        return tuple(hp.choices)
-    if isinstance(hp, OrdinalHyperparameter):
-        return tuple(hp.sequence)
-    if isinstance(hp, Constant):
-        return (hp.value,)
+    if (known := choices_of(hp)) is not None:
+        return tuple(known)
     return Range(hp.lower, hp.upper)  # type: ignore[attr-defined]
 
 
