@@ -24,6 +24,7 @@ from automl_plugins.spaces.restriction import (
     restrict_space,
     truth,
 )
+from automl_plugins.spaces.values import choices_of
 from automl_plugins.spaces.vector_space import VectorSpace
 
 _VALUES = 10_000  # of a parent, over which volumes are summed
@@ -88,9 +89,7 @@ def choice_of(space: ConfigurationSpace, choice: str | None) -> str:
 
 def options_of(space: ConfigurationSpace, choice: str) -> tuple[Any, ...]:
     """The options of a categorical."""
-    domain = domain_of(space[choice])
-    assert isinstance(domain, tuple)
-    return domain
+    return tuple(choices_of(space[choice]) or ())
 
 
 def _descendants(space: ConfigurationSpace, name: str) -> list[str]:
