@@ -19,8 +19,8 @@ import numpy as np
 
 from automl_plugins import __version__
 from automl_plugins._versions import require
-from automl_plugins.addresses import check_exists, file_of, hint_of_database
-from automl_plugins.formats import one_line
+from automl_plugins.addresses import check_exists, hint_of_database
+from automl_plugins.formats import align_columns, one_line
 from automl_plugins.records.trial import Status, count_statuses
 
 if TYPE_CHECKING:
@@ -243,11 +243,7 @@ def _replay(args: argparse.Namespace) -> None:
 
 @contextmanager
 def _open_store(address: str, *, make: bool = False) -> Iterator[MetaStore]:
-    """A store, made only where that is asked for.
-
-    Raises:
-        ValueError: If there is no such file or store, or the store cannot be used.
-    """
+    """A store, made only where that is asked for; ValueError if it cannot be used."""
     require("sqlalchemy", needed_by="automl-plugins store", extra="store")
     from automl_plugins.meta.store.connection import StoreError, parse_url
     from automl_plugins.meta.store.metastore import ExistingStore, MetaStore
@@ -255,9 +251,6 @@ def _open_store(address: str, *, make: bool = False) -> Iterator[MetaStore]:
     parse_url(address)
     if not make:
         check_exists(address, "store")
-        file = file_of(address)
-        if file is not None and file.is_file() and not file.stat().st_size:
-            raise ValueError(f"{address!r} is an empty file, not a store.")
     try:
         with (MetaStore if make else ExistingStore)(address) as store:
             yield store
@@ -338,8 +331,6 @@ def _best(records: Sequence[TaskRecord]) -> list[tuple[float, dict[str, Any]]]:
 
 def _export(args: argparse.Namespace) -> None:
     with _open_store(args.store) as store:
-        for name in args.task or ():
-            _find_task(store, name)
         store.export(args.file, args.task)
     print(f"Wrote {args.file}.")
 
@@ -382,15 +373,10 @@ def _tags(tags: Any) -> str:
 
 def _print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print columns of text, numbers aligned to the right."""
-    texts = [list(header), *([one_line(str(cell)) for cell in row] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    texts = [header, *([one_line(str(cell)) for cell in row] for row in rows)]
     numeric = [all(isinstance(row[i], int) for row in rows) for i in range(len(header))]
-    for line in texts:
-        cells = [
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(line, widths, numeric, strict=True)
-        ]
-        print("  ".join(cells).rstrip())
+    for line in align_columns(texts, numeric):
+        print(line)
 
 
 if __name__ == "__main__":

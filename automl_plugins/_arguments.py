@@ -23,11 +23,9 @@ H = TypeVar("H", bound=Hashable)
 
 
 def check_integer(name: str, value: Any, least: int, *, optional: bool = False) -> None:
-    """Check an integer of at least ``least``; None is legal if ``optional``.
+    """ValueError for an integer below ``least``, TypeError for anything else.
 
-    Raises:
-        TypeError: For anything but an integer.
-        ValueError: For an integer below ``least``.
+    None is legal if ``optional``.
     """
     if optional and value is None:
         return
@@ -43,11 +41,9 @@ def check_finite(
     positive: bool = False,
     optional: bool = False,
 ) -> None:
-    """Check a finite number of at least ``least``, or > 0; None is legal if ``optional``.
+    """ValueError for a number below ``least``, not finite, or 0 where it must be ``positive``.
 
-    Raises:
-        TypeError: For anything but a real number.
-        ValueError: For a number outside this range, or NaN.
+    TypeError for anything else. None is legal if ``optional``.
     """
     if optional and value is None:
         return
@@ -57,12 +53,7 @@ def check_finite(
 
 
 def check_share(name: str, value: Any) -> None:
-    """Check a number in [0, 1].
-
-    Raises:
-        TypeError: For anything but a real number.
-        ValueError: For a number outside this range, or NaN.
-    """
+    """ValueError for a number outside [0, 1], or NaN; TypeError for anything else."""
     if not _is(Real, value) or not 0.0 <= value <= 1.0:
         raise _refusal(name, value, Real, "a number in [0, 1]")
 
@@ -94,10 +85,7 @@ def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
 def did_you_mean(given: Any, known: Iterable[str], *, about: str = "") -> str:
     """The last sentence of a message about an unknown name; empty if no known one is similar.
 
-    Args:
-        given: The unknown name; anything but a text is similar to nothing.
-        known: The names that were possible.
-        about: What stands before the similar name, such as ``"arm="``.
+    ``about``, such as ``"arm="``, stands before the similar name.
     """
     near = get_close_matches(given, known, n=1) if isinstance(given, str) else []
     return f" Did you mean {about}{near[0]!r}?" if near else ""
@@ -119,14 +107,7 @@ def refuse_foreign(
     known: Collection[str],
     reasons: Mapping[str, str],
 ) -> None:
-    """Raise TypeError for arguments that something does not take.
-
-    Args:
-        name: Of what was called.
-        given: Names of the arguments.
-        known: Names of those that it takes.
-        reasons: Why it does not take some that others have.
-    """
+    """Raise TypeError for arguments that ``name`` does not take, with the reason if known."""
     foreign = sorted(set(given) - set(known))
     if not foreign:
         return
@@ -141,11 +122,7 @@ def refuse_foreign(
 def check_kind(function: str, value: Any, kind: Any, allowed: str) -> None:
     """Raise TypeError unless ``value`` is of a ``kind`` (or one of several) that a function takes.
 
-    Args:
-        function: Its name.
-        value: What was given.
-        kind: A class, a union or a tuple of them.
-        allowed: What it takes, and how to get it.
+    ``allowed`` says what it takes, and how to get it.
     """
     if not isinstance(value, kind):
         raise TypeError(f"{function} takes {allowed}; got {describe(value)}.")

@@ -37,12 +37,8 @@ class _LazyPackage(ModuleType):
 def import_when_used(package: str, names: Mapping[str, Sequence[str]]) -> None:
     """Make ``package.name`` import the module of ``name`` when it is first asked for.
 
-    Type checkers do not see this: repeat the imports below ``if TYPE_CHECKING``.
-
-    Args:
-        package: ``__name__`` of the package that calls this.
-        names: Public names by the module that defines them: one of the package, or of another
-            package in full.
+    Type checkers do not see this: repeat the imports below ``if TYPE_CHECKING``. ``names`` are
+    public names by the module that defines them: one of the package, or of another one in full.
     """
     module = sys.modules[package]
     top = f"{__name__.partition('.')[0]}."

@@ -30,11 +30,7 @@ def lower_bounds() -> dict[str, tuple[str, str]]:
 
 
 def refuse_outdated(distribution: str, *, needed_by: str) -> None:
-    """Let pass what is recent enough, has no lower bound, or says nothing of its version.
-
-    Raises:
-        OutdatedError: If the installed version is below the bound.
-    """
+    """OutdatedError for what is installed and says that its version is below the lower bound."""
     bound, extra = lower_bounds().get(distribution, ("", ""))
     try:
         installed = version(distribution) if bound else ""
@@ -50,11 +46,7 @@ def refuse_outdated(distribution: str, *, needed_by: str) -> None:
 
 
 def refuse_outdated_dependencies() -> None:
-    """``refuse_outdated`` for all that this package itself needs, without its extras.
-
-    Raises:
-        OutdatedError: If one of them is below its bound.
-    """
+    """``refuse_outdated`` for all that this package itself needs, without its extras."""
     for distribution, (_, extra) in lower_bounds().items():
         if not extra:
             refuse_outdated(distribution, needed_by=_PACKAGE)

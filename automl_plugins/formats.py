@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+import unicodedata
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from automl_plugins._versions import require
@@ -22,23 +23,12 @@ _LATEX = {
 
 @dataclass(frozen=True)
 class Format:
-    """How the parts of a document are written.
+    """How the parts of a document are written."""
 
-    Attributes:
-        table: Name of the table format of tabulate.
-        heading: Makes a heading of an escaped title.
-        items: Makes a list of escaped sentences.
-        escape: Takes their meaning from the format's special characters.
-    """
-
-    table: str
-    heading: Callable[[str], str]
-    items: Callable[[Iterable[str]], str]
-    escape: Callable[[str], str]
-
-    def cell(self, text: str) -> str:
-        """``escape`` in tables, where tabulate escapes for LaTeX but not for Markdown."""
-        return text if self.table == "latex_booktabs" else self.escape(text)
+    table: str  # table format of tabulate
+    heading: Callable[[str], str]  # of an escaped title
+    items: Callable[[Iterable[str]], str]  # of escaped sentences
+    escape: Callable[[str], str]  # takes their meaning from special characters
 
     def tabulate(
         self,
@@ -48,14 +38,12 @@ class Format:
         *,
         needed_by: str,
     ) -> str:
-        """A table of texts, each column aligned ``"left"`` or ``"right"``.
-
-        Raises:
-            ModuleNotFoundError: If tabulate, which ``needed_by`` needs, is not installed.
-        """
+        """A table of texts, each column aligned ``"left"`` or ``"right"``; it takes tabulate."""
+        # tabulate escapes for LaTeX but not for Markdown.
+        escape = str if self.table == "latex_booktabs" else self.escape
         text: str = require("tabulate", needed_by=needed_by, extra="evidence").tabulate(
-            [[self.cell(one_line(cell)) for cell in row] for row in rows],
-            headers=[self.cell(header) for header in headers],
+            [[escape(one_line(cell)) for cell in row] for row in rows],
+            headers=[escape(header) for header in headers],
             tablefmt=self.table,
             # tabulate 0.9.0 does not align the columns of a table without rows.
             colalign=align if rows else None,
@@ -82,6 +70,24 @@ def format_count(n: int, what: str) -> str:
 def format_number(value: float) -> str:
     """All significant digits of a number, and no others."""
     return f"{value:.15g}"
+
+
+def align_columns(
+    rows: Sequence[Sequence[str]], right: Sequence[bool], *, rule: bool = False
+) -> Iterator[str]:
+    """Lines of a table whose columns are aligned, with a ``rule`` below the first row."""
+    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    dashes = [["-" * width for width in widths]] * rule
+    for row in [rows[0], *dashes, *rows[1:]]:
+        gaps = [" " * (width - _width(cell)) for width, cell in zip(widths, row, strict=True)]
+        cells = zip(row, gaps, right, strict=True)
+        yield "  ".join(g + c if is_right else c + g for c, g, is_right in cells).rstrip()
+
+
+def _width(line: str) -> int:
+    """Columns of a terminal that it takes."""
+    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in line)
+    return len(line) + wide - sum(bool(unicodedata.combining(c)) for c in line)
 
 
 def _dashes(sentences: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ConfigSpace import ConfigurationSpace
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 _ADAPTERS = "automl_plugins.adapters"
 _logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
 Shares = Mapping[int, Mapping[str, float]]  # by name, by number of the evaluation
 TrialStatus = Status  # its public name in ``automl_plugins.replay``
 
@@ -220,12 +219,9 @@ class Adapter:
 
 
 def load_adapter(name: str) -> Adapter:
-    """The adapter of a framework.
+    """The adapter of a framework; ValueError if there is none of that name.
 
-    Raises:
-        ValueError: If there is no adapter of that name.
-        ModuleNotFoundError: If its framework is not installed.
-        TypeError: If the package of the adapter has no ``ADAPTER``.
+    ModuleNotFoundError if its framework is not installed.
     """
     if name not in _names():
         raise ValueError(f"There is no adapter {name!r}; there are {', '.join(_names())}.")
@@ -275,70 +271,38 @@ def reader_of(history: Any) -> Adapter:
     return found
 
 
-def _ask(
-    thing: Any, part: Callable[[Adapter], Callable[..., T] | None], otherwise: str
-) -> Callable[..., T]:
-    """A part of the adapter that knows ``thing``; ``otherwise`` is the error if none has it."""
-    adapter = adapter_of(thing)
-    if adapter is None or (function := part(adapter)) is None:
-        raise TypeError(otherwise)
-    return function
+_NOT_KNOWN = {
+    "optimizer": "Cannot replay {thing!r}: pass optimizer(...) of an adapter, an object with ask()"
+    " and tell(), or a callable propose(space, records, rng).",
+    "curves": "Cannot read the searches of a {kind}: pass studies, run histories or trials of"
+    " {known}, or a data frame.",
+    "arm_report": "Cannot report on the arms of a {kind}: pass an ArmReport, an Optuna study or"
+    " Hyperopt trials.",
+    "source_shares": "Cannot read the sources of a {kind}: pass an Optuna study, or the shares of"
+    " the sources by name, by number of the evaluation.",
+    "member_trust": "Cannot read the members' trust of a {kind}: pass an Optuna study, Hyperopt"
+    " trials, a SMAC run history or facade, or the trust by name of the member, by number of the"
+    " evaluation.",
+}
 
 
-def method_of(thing: Any) -> Method:
-    """``optimizer(thing)`` of the adapter that knows it; TypeError if none does."""
-    return _ask(
-        thing,
-        lambda adapter: adapter.optimizer,
-        f"Cannot replay {thing!r}: pass optimizer(...) of an adapter, an object with ask() and"
-        " tell(), or a callable propose(space, records, rng).",
-    )(thing)
+def ask_adapter(part: str, thing: Any, /, **options: Any) -> Any:
+    """``part(thing, **options)`` of the adapter that knows ``thing``; TypeError if none has it."""
+    if (function := getattr(adapter_of(thing), part, None)) is None:
+        facts = {"thing": thing, "kind": type(thing).__name__, "known": ", ".join(_names())}
+        raise TypeError(_NOT_KNOWN[part].format(**facts))
+    return function(thing, **options)
 
 
 def searches_of(thing: Any, **labels: Any) -> list[Search]:
-    """A search itself, or ``curves(thing)`` of the adapter that knows it; TypeError if none does.
+    """A search itself, or what the adapter that knows ``thing`` reads; TypeError if none does.
 
     ``labels`` are table, method and seed, where they replace those that are known.
     """
     if isinstance(thing, Search):
         return [replace(thing, **labels)]
-    return _ask(
-        thing,
-        lambda adapter: adapter.curves,
-        f"Cannot read the searches of a {type(thing).__name__}: pass studies, run histories or"
-        f" trials of {', '.join(_names())}, or a data frame.",
-    )(thing, **labels)
-
-
-def arm_report_of(thing: Any, **options: Any) -> ArmReport:
-    """``arm_report(thing, **options)`` of the adapter that knows it; TypeError if none does."""
-    return _ask(
-        thing,
-        lambda adapter: adapter.arm_report,
-        f"Cannot report on the arms of a {type(thing).__name__}: pass an ArmReport, an Optuna"
-        " study or Hyperopt trials.",
-    )(thing, **options)
-
-
-def source_shares_of(thing: Any) -> Shares:
-    """``source_shares(thing)`` of the adapter that knows it; TypeError if none does."""
-    return _ask(
-        thing,
-        lambda adapter: adapter.source_shares,
-        f"Cannot read the sources of a {type(thing).__name__}: pass an Optuna study, or the"
-        " shares of the sources by name, by number of the evaluation.",
-    )(thing)
-
-
-def member_trust_of(thing: Any) -> Shares:
-    """``member_trust(thing)`` of the adapter that knows it; TypeError if none does."""
-    return _ask(
-        thing,
-        lambda adapter: adapter.member_trust,
-        f"Cannot read the members' trust of a {type(thing).__name__}: pass an Optuna study,"
-        " Hyperopt trials, a SMAC run history or facade, or the trust by name of the member, by"
-        " number of the evaluation.",
-    )(thing)
+    found: list[Search] = ask_adapter("curves", thing, **labels)
+    return found
 
 
 def _list_installed() -> Iterator[Adapter]:

@@ -18,14 +18,10 @@ class Streams:
     """Factory of generators, one for each (name, index...).
 
     Args:
-        seed: Non-negative integer; None draws one from the operating system, see ``seed``.
+        seed: Non-negative integer; None draws one from the operating system.
 
     Attributes:
         seed: The seed in use, worth logging when it was drawn.
-
-    Raises:
-        ValueError: For a negative seed.
-        TypeError: For a seed that is not an integer.
     """
 
     def __init__(self, seed: int | None = None) -> None:

@@ -339,7 +339,7 @@ def test_deleting_has_to_be_confirmed(
         ("replay repaly.toml", "did you mean 'replay.toml'"),
         ("replay .", "is a folder"),
         ("store tasks missing.db", "There is no store"),
-        ("store tasks empty.csv", "is an empty file, not a store"),
+        ("store tasks empty.csv", "has no store in it"),
         ("store import new.db runs.csv", "is not a file of recorded runs"),
         ("store searches sqlite:///missing.db", "There is no store"),
         ("store show store.db titanic", "has no task 'titanic'; it has iris, wine."),

@@ -147,7 +147,7 @@ def test_makers_of_the_tables_take_turns_on_postgresql(monkeypatch: pytest.Monke
         return schema.VERSION
 
     monkeypatch.setattr(schema, "_version", version)
-    schema._bring_up_to_date(connection)  # type: ignore[arg-type]
+    schema._make_tables(connection)  # type: ignore[arg-type]
     assert order == ["version after 1"]  # looked at when the others have finished
     assert "pg_advisory_xact_lock" in connection.said[0]
 

@@ -63,7 +63,8 @@ def test_other_objects_belong_to_none(thing: Any) -> None:
 
 
 def test_the_adapter_answers() -> None:
-    assert frameworks.method_of(optuna.samplers.RandomSampler).name == "RandomSampler"
+    method = frameworks.ask_adapter("optimizer", optuna.samplers.RandomSampler)
+    assert method.name == "RandomSampler"
     study = optuna.create_study()
     study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=2)
     (search,) = frameworks.searches_of(study, table="t", method="m", seed=4)
@@ -74,11 +75,20 @@ def test_the_adapter_answers() -> None:
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (frameworks.method_of, r"pass optimizer\(\.\.\.\) of an adapter, an object with"),
+        (
+            partial(frameworks.ask_adapter, "optimizer"),
+            r"pass optimizer\(\.\.\.\) of an adapter, an object with",
+        ),
         (frameworks.searches_of, r"searches of a Foreign: .*optuna"),
-        (frameworks.arm_report_of, "arms of a Foreign: pass an ArmReport"),
-        (frameworks.source_shares_of, "sources of a Foreign: pass an Optuna study"),
-        (frameworks.member_trust_of, "trust of a Foreign: pass an Optuna study, Hyperopt trials"),
+        (partial(frameworks.ask_adapter, "arm_report"), "arms of a Foreign: pass an ArmReport"),
+        (
+            partial(frameworks.ask_adapter, "source_shares"),
+            "sources of a Foreign: pass an Optuna study",
+        ),
+        (
+            partial(frameworks.ask_adapter, "member_trust"),
+            "trust of a Foreign: pass an Optuna study, Hyperopt trials",
+        ),
         (frameworks.reader_of, "Cannot read a Foreign as a history"),
         (lambda thing: replay(thing, [], budget=1), "Cannot replay"),
     ],

@@ -18,7 +18,7 @@ PACKAGES = {
     "automl_plugins.adapters.smac": ROOT / "adapters" / "smac",
     **{
         f"automl_plugins.{name}": ROOT / "automl_plugins" / name
-        for name in ("bandits", "meta", "replay", "surrogates")
+        for name in ("bandits", "meta", "surrogates")
     },
 }
 

@@ -33,7 +33,7 @@ from automl_plugins.bandits.successive_filtering import (
     Unit,
 )
 from automl_plugins.records.trial import Status
-from automl_plugins.spaces.branches import list_log_volumes
+from automl_plugins.spaces.branches import log_volumes
 
 from . import _inner, _private
 from ._arm_memory import ArmMemory, Budget, Situation
@@ -170,7 +170,7 @@ class WeightedModelSampler(ArmSampler):
         """Probabilities of arms whose parameters are known."""
         if self.weights == "2^N":
             return weights_from_counts([len(situation.parameters[a]) for a in arms.tolist()])
-        volumes = list_log_volumes(situation.union().vectors.space, self.arm)
+        volumes = log_volumes(situation.union().vectors.space, self.arm)
         return weights_from_logs([volumes[a] for a in arms.tolist()])
 
 

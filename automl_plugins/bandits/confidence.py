@@ -48,12 +48,8 @@ def arm_scales(best: FloatArray, finished: IntArray, total: FloatArray) -> Float
     A is the median absolute deviation of the arms' maxima (the mean one where that is 0). d_k is
     how far a reward of arm k lies below the arm's end: (n best - total) / (n - 1), which is exact
     for rewards end - exponential, shrunk towards that of all arms. Both are proportional to the
-    rewards, and one arm that is far behind changes neither for the others.
-
-    Args:
-        best: Largest reward of each arm, finite.
-        finished: Pulls with a reward.
-        total: Sums of these rewards.
+    rewards, and one arm that is far behind changes neither for the others. ``best`` are finite,
+    ``total`` the sums of the rewards of ``finished`` pulls.
     """
     away = np.abs(best - np.median(best))
     apart = np.median(away) or away.mean()
@@ -69,12 +65,7 @@ def pulls_by_time(pulls: IntArray, finished: IntArray, seconds: FloatArray) -> F
 
     A running pull counts with the mean seconds of its arm, or of all arms where those are not
     known. A pull counts for at least a tenth of one: an arm that takes no time would never lose.
-    Without any known seconds the pulls stay as they are.
-
-    Args:
-        pulls: Pulls of each arm (K,), running ones included.
-        finished: Finished ones among them (K,).
-        seconds: Their known seconds (K,), 0 where unknown.
+    Without any known seconds, those of ``finished`` pulls, the pulls stay as they are.
     """
     if not seconds.sum() > 0:
         return pulls.astype(np.float64)
@@ -297,17 +288,11 @@ def log_t_tail(z: FloatArray, degrees: FloatArray) -> FloatArray:
 
 
 def effort(count: Any, mean: Any, variance: Any, best: Any) -> FloatArray:
-    """How often no candidate must have been left for arms to become candidates.
+    """How often no candidate must have been left for arms to become candidates (m,).
 
-    Args:
-        count: Rewards of each arm (m,).
-        mean: Their means (m,).
-        variance: Their population variances (m,).
-        best: Best reward so far of any arm, a number or (m,).
-
-    Returns:
-        Whole numbers >= 0 (m,); 0 for an arm with fewer than two rewards, whose limit is
-        infinite, and inf for one whose rewards do not vary, whose limit is its mean.
+    ``count`` rewards of each arm have this mean and population variance (m,); ``best`` is the
+    best one so far of any arm. 0 for an arm with fewer than two rewards, whose limit is infinite,
+    and inf for one whose rewards do not vary, whose limit is its mean.
     """
     count = np.asarray(count, dtype=np.float64)
     mean, variance, best = np.broadcast_arrays(mean, variance, np.asarray(best, np.float64))
@@ -355,9 +340,7 @@ class IncreasingEffort(Policy):
 def _efforts(mine: BoolArray, reward: FloatArray) -> FloatArray:
     """Efforts of the arms before the first record and after each (n + 1, K).
 
-    Args:
-        mine: Whether each record is of each arm (n, K).
-        reward: Rewards (n,).
+    ``mine`` (n, K) is whether each record, with its ``reward`` (n,), is of each arm.
     """
     value = reward[:, None]
     count, total, squares = np.stack([mine, mine * value, mine * value**2]).cumsum(axis=1)
@@ -376,11 +359,7 @@ def _efforts(mine: BoolArray, reward: FloatArray) -> FloatArray:
 
 
 def policy_or_default(policy: Policy | None) -> Policy:
-    """The policy itself; ``MaxUCB()`` for None.
-
-    Raises:
-        TypeError: For anything else.
-    """
+    """The policy itself; ``MaxUCB()`` for None, TypeError for anything else."""
     if policy is not None and not isinstance(policy, Policy):
         raise TypeError(
             "policy must be a policy of automl_plugins.bandits, such as UCB1(), or None; got"

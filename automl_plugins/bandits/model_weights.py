@@ -78,7 +78,7 @@ def model_weights(
         counts = hyperparameter_counts(space, choice)
         logs = {option: n * math.log(2.0) for option, n in counts.items()}
     elif rule == "volume":
-        logs = log_volumes(space, choice)
+        logs = dict(zip(options_of(space, choice), log_volumes(space, choice), strict=True))
     else:
         raise ValueError(
             f"rule must be '2^N', 'volume' or a mapping from options to weights, got {rule!r}."
@@ -90,14 +90,7 @@ def model_weights(
 
 
 def weights_from_counts(counts: npt.ArrayLike) -> FloatArray:
-    """Probabilities 2^N / sum 2^N (M,) of models with N hyperparameters each (eq. 5).
-
-    Args:
-        counts: N of each model (M,), whole numbers >= 0 of any size.
-
-    Raises:
-        ValueError: Without counts, or for one that is not a whole number >= 0.
-    """
+    """Probabilities 2^N / sum 2^N (M,) of models with N hyperparameters each (eq. 5)."""
     n = np.asarray(counts, dtype=np.float64)
     if n.ndim != 1 or not n.size or not ((n >= 0) & (n == np.rint(n)) & np.isfinite(n)).all():
         raise ValueError(f"counts must be whole numbers >= 0, one for each model, got {counts!r}.")
@@ -105,11 +98,7 @@ def weights_from_counts(counts: npt.ArrayLike) -> FloatArray:
 
 
 def weights_from_logs(logs: npt.ArrayLike) -> FloatArray:
-    """Probabilities (M,) proportional to weights that are given by their logarithms (M,).
-
-    Raises:
-        ValueError: If there are none, all are -inf, or one is NaN or +inf.
-    """
+    """Probabilities (M,) proportional to weights that are given by their logarithms (M,)."""
     values = np.asarray(logs, dtype=np.float64)
     if values.ndim != 1 or not values.size or not values.max() > -np.inf:
         raise ValueError(f"There is no model with a positive weight; logarithms are {logs!r}.")
@@ -120,11 +109,7 @@ def weights_from_logs(logs: npt.ArrayLike) -> FloatArray:
 
 
 def weights_from_numbers(numbers: npt.ArrayLike) -> FloatArray:
-    """Probabilities (M,) proportional to given weights (M,) of any sum.
-
-    Raises:
-        ValueError: If there are none, all are 0, or one is negative or not finite.
-    """
+    """Probabilities (M,) proportional to given weights (M,) of any sum."""
     values = np.asarray(numbers, dtype=np.float64)
     if not ((values >= 0) & (values < np.inf)).all() or not values.any():
         raise ValueError(f"weights must be finite, >= 0 and not all 0, got {values.tolist()}.")
@@ -174,11 +159,7 @@ def failure_probability(weights: npt.ArrayLike, theta: npt.ArrayLike, n_draws: i
 def weights_by_option(
     options: Sequence[Any], weights: Mapping[Any, float], demand: str
 ) -> FloatArray:
-    """The weights in the order of the options (K,).
-
-    Raises:
-        ValueError: If there is not one for each option; it begins with ``demand``.
-    """
+    """The weights in the order of the options (K,); an error begins with ``demand``."""
     missing = [o for o in options if o not in weights]
     unknown = [o for o in weights if o not in options]
     if missing or unknown:

@@ -22,17 +22,11 @@ Weights = Mapping[int, float] | Sequence[float] | npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Standing:
-    """The state of a search as the rule of a policy sees it.
+    """The state of a search as the rule of a policy sees it."""
 
-    Attributes:
-        arms: Arms that can be chosen (K,), ascending; those that always fail are left out.
-        of: Their statistics, in the same order.
-        records: All pulls so far, of any arm.
-    """
-
-    arms: IntArray
-    of: ArmStatistics
-    records: ArmRecords
+    arms: IntArray  # that can be chosen (K,), ascending; those that always fail are left out
+    of: ArmStatistics  # of these arms, in the same order
+    records: ArmRecords  # all pulls so far, of any arm
 
     def play_best(self, scores: FloatArray, rng: np.random.Generator) -> int:
         """The arm with the largest score (K,); ties are drawn."""

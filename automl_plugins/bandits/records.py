@@ -187,12 +187,8 @@ class RewardScale:
         Losses in [0, 1] (errors) give 1 - loss and losses in [-1, 0] (negated scores) give -loss.
         All others are rescaled by the best and the worst one. The worst one is at most four times
         as far from the best as the median is, so that one diverged run does not make all others
-        equal; far outliers are tamed first (``records.scores.tame``).
-
-        Args:
-            losses: Minimised.
-            reward_range: Losses with reward 1 and 0, if known, of ``loss_range``; overrides all
-                rules.
+        equal; far outliers are tamed first (``records.scores.tame``). A ``reward_range``, the
+        losses with reward 1 and 0, of ``loss_range``, overrides all rules.
         """
         if reward_range is not None:
             return cls(*reward_range, "rewards are scaled by the given range")
@@ -271,15 +267,7 @@ class Pulls:
 def loss_range(
     reward_range: tuple[float, float] | None, *, maximize: bool = False
 ) -> tuple[float, float] | None:
-    """The losses of two values of the objective, the better one first.
-
-    Args:
-        reward_range: The values that are worth 0 and 1, in either order; None if unknown.
-        maximize: Whether larger values are better.
-
-    Raises:
-        ValueError: If they are not two different finite numbers.
-    """
+    """The losses of the values that are worth 0 and 1, in either order, the better one first."""
     if reward_range is None:
         return None
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, get_args
@@ -13,7 +12,7 @@ import numpy as np
 
 from automl_plugins._arguments import check_choice
 from automl_plugins._versions import require
-from automl_plugins.formats import MARKDOWN, format_count, one_line
+from automl_plugins.formats import MARKDOWN, align_columns, format_count, one_line
 from automl_plugins.records.trial import Status
 
 from .records import ArmRecords, ArmStatistics, Pulls
@@ -31,33 +30,19 @@ _LISTED = 16  # arms that the line of a round names
 
 @dataclass(frozen=True)
 class ArmRow:
-    """One row of a report: the pulls, seconds and results of an arm.
-
-    Attributes:
-        arm: Its name.
-        pulls: All pulls, running ones included.
-        running: Running ones among them.
-        failed: Failed ones among them.
-        pull_share: Part of all pulls, in [0, 1]; NaN if there are none.
-        seconds: Known seconds of its finished pulls; NaN if none of them is known.
-        seconds_share: Part of the known seconds of all arms, in [0, 1]; NaN if unknown.
-        best: Best value of a complete pull, as the user wrote it; NaN if there is none.
-        mean_reward: In [0, 1], failed pulls counted as 0; NaN if none has finished.
-        left: Round in which it left, the first being 1; None if it did not.
-        reason: Why it left; empty if it did not.
-    """
+    """One row of a report: the pulls, seconds and results of an arm; NaN where unknown."""
 
     arm: str
-    pulls: int
+    pulls: int  # running ones included
     running: int
     failed: int
-    pull_share: float
-    seconds: float
-    seconds_share: float
-    best: float
-    mean_reward: float
-    left: int | None
-    reason: str
+    pull_share: float  # of all pulls, in [0, 1]
+    seconds: float  # known ones of its finished pulls
+    seconds_share: float  # of the known seconds of all arms, in [0, 1]
+    best: float  # value of a complete pull, as the user wrote it
+    mean_reward: float  # in [0, 1], failed pulls counted as 0
+    left: int | None  # round in which it left, the first being 1
+    reason: str  # why it left; empty if it did not
 
 
 @dataclass(frozen=True)
@@ -175,11 +160,7 @@ class ArmReport:
         ]
 
     def to_frame(self) -> pd.DataFrame:
-        """The table as a data frame, a column for each attribute of ``ArmRow``.
-
-        Raises:
-            ModuleNotFoundError: If pandas is not installed.
-        """
+        """The table as a data frame of pandas, a column for each attribute of ``ArmRow``."""
         pandas = require("pandas", needed_by="automl_plugins.bandits", extra="evidence")
         rows = [asdict(row) for row in self.table()]
         frame: pd.DataFrame = pandas.DataFrame(rows, columns=[f.name for f in fields(ArmRow)])
@@ -191,17 +172,15 @@ class ArmReport:
 
     def __str__(self) -> str:
         """Plain text: a summary, the table with the best arm first, the rounds and the notes."""
-        blocks = [self._summary(), "\n".join(_align([_HEADERS, *self._cells()]))]
+        right = [False, *[True] * (len(_HEADERS) - 2), False]
+        table = align_columns([_HEADERS, *self._cells()], right, rule=True)
+        blocks = [self._summary(), "\n".join(table)]
         for title, lines in self._lists():
             blocks.append("\n".join([title, *(f"- {line}" for line in lines)]))
         return "\n\n".join(blocks)
 
     def to_markdown(self) -> str:
-        """The same in Markdown.
-
-        Raises:
-            ModuleNotFoundError: If tabulate is not installed.
-        """
+        """The same in Markdown; it takes tabulate."""
         align = ["left", *["right"] * (len(_HEADERS) - 2), "left"]
         table = MARKDOWN.tabulate(
             _HEADERS, list(self._cells()), align, needed_by="automl_plugins.bandits"
@@ -315,19 +294,3 @@ def _terms(decision: Decision, total: float | None) -> str:
 
 def _number(value: float, form: str) -> str:
     return "-" if math.isnan(value) else format(value, form)
-
-
-def _align(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Lines of a table whose first and last columns are left and whose numbers are right."""
-    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
-    rule = ["-" * width for width in widths]
-    for row in [rows[0], rule, *rows[1:]]:
-        gaps = [" " * (w - _width(cell)) for cell, w in zip(row, widths, strict=True)]
-        middle = [gap + cell for gap, cell in zip(gaps[1:-1], row[1:-1], strict=True)]
-        yield "  ".join([row[0] + gaps[0], *middle, row[-1]]).rstrip()
-
-
-def _width(line: str) -> int:
-    """Columns of a terminal that it takes."""
-    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in line)
-    return len(line) + wide - sum(bool(unicodedata.combining(c)) for c in line)

@@ -53,25 +53,15 @@ PAPER: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Decision:
-    """The decision of a round on one arm.
-
-    Attributes:
-        arm: Number of the arm.
-        advances: Whether it takes part in the round.
-        score: Upper confidence bound; None where it has no rewards.
-        probability: Of advancing; None in the first round.
-        share: Part of the round's budget, in its unit; 0 for an arm that left.
-        limit: Total spending of the arm at which its share is used up.
-        reason: Why it takes part or left, in words.
-    """
+    """The decision of a round on one arm."""
 
     arm: int
-    advances: bool
-    score: float | None
-    probability: float | None
-    share: float = 0.0
-    limit: float = 0.0
-    reason: str = ""
+    advances: bool  # whether it takes part in the round
+    score: float | None  # upper confidence bound; None where it has no rewards
+    probability: float | None  # of advancing; None in the first round
+    share: float = 0.0  # of the round's budget, in its unit; 0 for an arm that left
+    limit: float = 0.0  # total spending of the arm at which its share is used up
+    reason: str = ""  # why it takes part or left, in words
 
 
 @dataclass(frozen=True)
@@ -118,18 +108,11 @@ class Round:
 
 @dataclass(frozen=True)
 class Turn:
-    """The next step of a search.
+    """The next step of a search."""
 
-    Attributes:
-        arm: Arm of the next pull; None if the budget is spent, or all of it is reserved for
-            running pulls.
-        opened: Rounds that were opened for it, to be stored by the caller.
-        current: The newest round, of which ``arm`` has a share; None before the first.
-    """
-
-    arm: int | None
-    opened: tuple[Round, ...] = ()
-    current: Round | None = None
+    arm: int | None  # None if the budget is spent, or all of it reserved for running pulls
+    opened: tuple[Round, ...] = ()  # rounds that were opened for it, to be stored by the caller
+    current: Round | None = None  # the newest one, of which ``arm`` has a share
 
     @property
     def choice(self) -> ArmChoice | None:

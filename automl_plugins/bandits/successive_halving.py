@@ -41,23 +41,14 @@ class Rung:
 
 @dataclass(frozen=True)
 class Evaluation(Generic[C]):
-    """One evaluation of a schedule.
+    """One evaluation of a schedule; configurations, brackets and their rungs count from 0."""
 
-    Attributes:
-        number: Of the configuration, counted from 0 through all brackets.
-        configuration: What ``sample(number)`` returned.
-        bracket: Which bracket, counted from 0.
-        rung: Which rung of it, counted from 0.
-        resource: Part of the full resource.
-        loss: Minimised; NaN if the evaluation failed.
-    """
-
-    number: int
-    configuration: C
+    number: int  # of the configuration, through all brackets
+    configuration: C  # what ``sample(number)`` returned
     bracket: int
     rung: int
-    resource: float
-    loss: float
+    resource: float  # part of the full one
+    loss: float  # minimised; NaN if it failed
 
 
 def promote(losses: npt.ArrayLike, keep: int) -> npt.NDArray[np.int64]:
@@ -88,12 +79,7 @@ def best(evaluations: Iterable[Evaluation[C]]) -> Evaluation[C]:
 
 
 def promotions(r_min: float, eta: int) -> int:
-    """Number of promotions on the way from ``r_min`` to the full resource, floor(-log_eta r_min).
-
-    Raises:
-        ValueError: For an argument outside its range.
-        TypeError: For an ``eta`` that is not whole.
-    """
+    """Number of promotions from ``r_min`` to the full resource, floor(-log_eta r_min)."""
     check_integer("eta", eta, 2)
     if not 0.0 < r_min <= 1.0:
         raise ValueError(

@@ -216,12 +216,7 @@ def dataset_of(
     tags: Mapping[str, Mapping[str, str]] | None = None,
     **options: Unpack[AlignOptions],
 ) -> MetaDataset:
-    """Records as one ``MetaDataset``, with meta-features and tags by name of the task.
-
-    Raises:
-        ValueError: For meta-features or tags of a task that there is not; see
-            ``MetaDataset.from_records``.
-    """
+    """Records as one ``MetaDataset``, with meta-features and tags by name of the task."""
     records = list(records)
     names = {record.name for record in records}
     for argument, given in (("meta_features", meta_features), ("tags", tags)):

@@ -29,12 +29,13 @@ import numpy.typing as npt
 
 from automl_plugins.addresses import replacing
 from automl_plugins.meta.plain import (
+    COLUMNS,
     PLAIN_TYPES,
     VALUE_RULE,
     check_text,
     encode,
     meta_features_of,
-    plain_column,
+    plain_columns,
     plain_configurations,
     plain_meta_features,
     plain_space,
@@ -55,24 +56,17 @@ _PIECE = 2**20  # bytes that are unpacked before their number is checked
 _LARGEST_ARRAYS = 2**30  # bytes
 _DIGEST = 16  # bytes
 _HEAD = re.compile(rb'\{"digest":"([^"]*)",')
-_COLUMNS = ("losses", "seconds", "budget", "times")
-# What reading anything but our own JSON may raise.
-_DAMAGE = (LookupError, TypeError, ValueError, AttributeError, RecursionError, OverflowError)
+# What reading anything but our own data may raise.
+DAMAGE = (LookupError, TypeError, ValueError, AttributeError, RecursionError, OverflowError)
 
 
 @dataclass(frozen=True)
 class StoredSearch:
-    """Runs of one search, with their names in it.
-
-    Attributes:
-        record: The runs.
-        search: Name of the search, unique in its task; empty where there is none.
-        keys: Name of each run (n), unique in the search; empty where there are none.
-    """
+    """Runs of one search, with their names in it, which are empty where there are none."""
 
     record: TaskRecord
-    search: str = ""
-    keys: tuple[str, ...] = ()
+    search: str = ""  # unique in its task
+    keys: tuple[str, ...] = ()  # name of each run (n), unique in the search
 
 
 def write_records(path: str | os.PathLike[str], records: Iterable[TaskRecord]) -> None:
@@ -152,7 +146,7 @@ def read_searches(path: str | os.PathLike[str]) -> list[StoredSearch]:
         )
     try:
         return _searches(document)
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise ValueError(f"{path} is damaged: {type(error).__name__}: {error}") from error
 
 
@@ -242,8 +236,7 @@ def _document(searches: Sequence[StoredSearch]) -> dict[str, Any]:
             "space": space,
             "status": None if (record.status == evident).all() else record.status.tolist(),
         }
-        for name in _COLUMNS:
-            column = plain_column(getattr(record, name), name=name, task=record.name)
+        for name, column in plain_columns(record).items():
             entry[name] = None if all(v is None for v in column) else column
         if stored.search:
             entry |= {"search": stored.search, "keys": list(stored.keys)}
@@ -290,7 +283,7 @@ def _searches(document: dict[str, Any]) -> list[StoredSearch]:
         if places and min(places) < 0:
             raise ValueError("a configuration has a negative index")
         # A column without any value is written as null.
-        given = {name: np.array(entry[name] or [], dtype=np.float64) for name in _COLUMNS}
+        given = {name: np.array(entry[name] or [], dtype=np.float64) for name in COLUMNS}
         losses = given.pop("losses")
         record = TaskRecord(
             check_text(entry["task"], "The name of a task"),

@@ -27,13 +27,8 @@ def impute(
     """Vectors (n, d) with a value for every active hyperparameter; NaN where inactive.
 
     A missing value is the default, but that of a parent is one with which the hyperparameters
-    that the run has are active, if there is any: the default if possible, else the first.
-
-    Args:
-        space: The search space.
-        vectors: Recorded entries (n, d), NaN where there is none.
-        defaults: Entries (d,) of the defaults.
-        given: Mask (d,) of the defaults that a user has given, which hold in any case.
+    that the run has are active, if there is any: the default if possible, else the first. The
+    defaults (d,) that a user has ``given``, a mask (d,), hold in any case.
     """
     completed = space.activate(np.where(np.isnan(vectors), defaults, vectors))
     known = ~np.isnan(vectors)

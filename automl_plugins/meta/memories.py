@@ -60,9 +60,7 @@ def open_memory(
     """A memory aligned to a search space, without the tasks named in ``exclude``, known or not.
 
     Raises:
-        TypeError: For something else.
-        MemoryMismatch: If it has no runs, shares no hyperparameter with the space, or no run of
-            it lies there.
+        MemoryMismatch: If it shares no hyperparameter with the space, or no run of it lies there.
     """
     if isinstance(exclude, str):
         raise TypeError(

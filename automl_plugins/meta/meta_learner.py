@@ -11,7 +11,6 @@ from typing import Self
 
 import lightgbm
 import numpy as np
-from scipy.stats import kendalltau
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -128,10 +127,3 @@ class MetaLearner(BaseEstimator):  # type: ignore[misc]
         described = np.broadcast_to(row, (len(X), len(row)))
         inputs = np.hstack([X, described])
         return np.asarray(self.booster_.predict(inputs, num_threads=self.n_jobs))
-
-
-def rank_correlation(a: FloatArray, b: FloatArray) -> float:
-    """Kendall's tau-b of two samples (n,); NaN where one of them is constant."""
-    if len(a) < 2:
-        return float("nan")
-    return float(kendalltau(a, b).statistic)

@@ -24,6 +24,7 @@ from automl_plugins.spaces.values import choices_of
 _DEPTH = 10  # of conditions: the time that ConfigSpace takes doubles with each further one
 
 PLAIN_TYPES = frozenset({str, int, float, bool, type(None)})
+COLUMNS = ("losses", "seconds", "budget", "times")  # of floats
 VALUE_RULE = "a value is text, a number, a bool or None"
 _INSTEAD = 'Offer it as text, such as "inf", and turn it into the number where it is used.'
 
@@ -74,20 +75,17 @@ def plain_float(value: Any, *, name: str) -> float:
         raise ValueError(f"{name} is a whole number too large for a float.") from None
 
 
-def plain_column(values: FloatArray, *, name: str, task: str) -> list[float | None]:
-    """A column (n,) of floats with None for NaN; ValueError for an infinite entry."""
-    refuse_rows(f"Task {task!r}: {name}", values, np.isinf(values), "must be finite or NaN")
-    return [None if value != value else value for value in values.tolist()]
+def plain_columns(record: TaskRecord) -> dict[str, list[float | None]]:
+    """``COLUMNS`` by name, with None for NaN; ValueError for an infinite entry."""
+    columns: dict[str, FloatArray] = {name: getattr(record, name) for name in COLUMNS}
+    for name, values in columns.items():
+        of = f"Task {record.name!r}: {name}"
+        refuse_rows(of, values, np.isinf(values), "must be finite or NaN")
+    return {n: [None if x != x else x for x in known.tolist()] for n, known in columns.items()}
 
 
 def plain_meta_features(meta_features: Mapping[str, Any], *, task: str) -> dict[str, float | None]:
-    """Meta-features by name as floats, None for NaN.
-
-    Raises:
-        TypeError: For one that is not a number.
-        ValueError: For an infinite one, one too large for a float, or a name that no database
-            can hold.
-    """
+    """Meta-features by name as floats, None for NaN; an error for what cannot be stored."""
     plain: dict[str, float | None] = {}
     for name, value in meta_features.items():
         number = isinstance(value, int | float | np.integer | np.floating | np.bool_)
@@ -124,10 +122,6 @@ def plain_space(space: ConfigurationSpace) -> dict[str, Any]:
     """ConfigSpace's own serialised form, without its version: equal spaces, equal text.
 
     The seed and the ``meta`` of the space as a whole are not part of it.
-
-    Raises:
-        TypeError: For a choice that is neither text, number, bool nor None.
-        ValueError: For a choice that is infinite or NaN.
     """
     for name, hyperparameter in space.items():
         for value in choices_of(hyperparameter) or ():

@@ -26,27 +26,16 @@ _SHOWN = 3  # complete trials that have shown whether there are several algorith
 
 
 class Recognition(NamedTuple):
-    """Learners whose hyperparameters a search space has.
+    """Learners whose hyperparameters a search space has."""
 
-    Attributes:
-        learners: The memories to use: none, one, or one of classifications and one of regressions.
-        candidates: Those of which the space has the most; more than ``learners`` if it is not
-            clear which is meant.
-        line: What is to be known of it, for the log.
-        choices: Categorical hyperparameters of the space that are not the learner's.
-    """
-
-    learners: tuple[str, ...]
-    candidates: tuple[str, ...]
-    line: str
-    choices: tuple[str, ...] = ()
+    learners: tuple[str, ...]  # memories to use: none, one, or one of each kind of task
+    candidates: tuple[str, ...]  # of which the space has the most: more, if it is not clear
+    line: str  # for the log
+    choices: tuple[str, ...] = ()  # categoricals of the space that are not the learner's
 
 
 def recognise(space: VectorSpace) -> Recognition:
-    """The memories of the learner whose hyperparameters a space has.
-
-    The rule is that of ``RecognisedMemory``.
-    """
+    """The memories of the learner whose hyperparameters a space has, see ``RecognisedMemory``."""
     varying = [n for n, size in zip(space.names, space.n_values, strict=True) if size > 1]
     least = max(2.0, len(varying) / 2)
     found: dict[str, list[str]] = {}  # names of the space
@@ -144,11 +133,6 @@ class RecognisedMemory:
             out.
         growing: Whether parameters and conditions of the space are discovered by the trials.
         logger: Takes the line.
-
-    Example::
-
-        memory = RecognisedMemory()
-        dataset = memory.on(VectorSpace(space))  # that of "svm" if space has C, gamma, kernel
     """
 
     store = None
@@ -229,9 +213,6 @@ def task_memory(memory: Memory | AlignedMemory, *, task: str | None = None) -> A
     """``memory`` as it is if it aligns itself, else a ``TaskMemory`` of it; errors of that.
 
     ``"auto"`` is a ``RecognisedMemory``.
-
-    Raises:
-        TypeError: For a task that is not a name.
     """
     if not isinstance(task, str | None):
         raise TypeError(f"task must be the name of this task, or None, got {describe(task)}.")

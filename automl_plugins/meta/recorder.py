@@ -113,11 +113,7 @@ class Recorder:
                 )
 
     def add(self, record: TaskRecord, *, search: str, keys: Sequence[str]) -> int:
-        """Write runs; those that are there already are left alone. Returns how many are new.
-
-        Raises:
-            StoreError: If the store cannot be written.
-        """
+        """Write runs; those that are there already are left alone. Returns how many are new."""
         if self.task is not None:
             record = replace(record, name=self.task)
         record = record.described(
@@ -132,11 +128,7 @@ class Recorder:
 
 
 class SearchRecorder:
-    """The counters of the recorders of all frameworks.
-
-    Attributes:
-        recorder: Writes to the store.
-    """
+    """The counters of the recorders of all frameworks."""
 
     recorder: Recorder
 

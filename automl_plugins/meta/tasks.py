@@ -64,8 +64,7 @@ def meta_feature_values(tasks: Sequence[MetaTask], names: Sequence[str]) -> Floa
 def read_meta_features(meta_features: Mapping[str, Any], where: str = "") -> dict[str, Any]:
     """Meta-features by name; None is one that is not known, and becomes NaN.
 
-    Raises:
-        ValueError: For one that is not a number; the message begins with ``where``.
+    The message on one that is not a number begins with ``where``.
     """
     read = {name: math.nan if value is None else value for name, value in meta_features.items()}
     for name, value in read.items():
@@ -85,16 +84,7 @@ def describe_task(
 ) -> TaskDescription:
     """Meta-features of a new task, given or computed from its data; None if neither is given.
 
-    Args:
-        meta_features: Numbers by name.
-        X: The data instead, of which meta-features are computed.
-        y: Their target.
-        wanted: Whether there are meta-features to compare with; else none are computed.
-
-    Raises:
-        TypeError: For meta-features that are not a mapping.
-        ValueError: For X without y, or the reverse, or meta-features beside them; or for one that
-            is neither a number nor None.
+    They are computed only if ``wanted``: if there are others to compare them with.
     """
     if (X is None) != (y is None):
         given, absent = ("X", "y") if y is None else ("y", "X")

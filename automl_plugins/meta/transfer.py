@@ -73,11 +73,7 @@ class TransferTemplate(_Template["TwoStageTransfer"]):
         super().__init__(memory, (made.paper if paper else made)(**options))
 
     def best_recorded(self, space: VectorSpace) -> FloatArray:
-        """The best complete run of each earlier task (n, d), n <= S, distinct.
-
-        Raises:
-            MemoryMismatch: If the space can use no run of the memory.
-        """
+        """The best complete run of each earlier task (n, d), n <= S, distinct."""
         dataset = self.memory.on(space)
         losses = dataset.complete_losses
         best = [

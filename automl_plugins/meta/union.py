@@ -7,17 +7,12 @@ from typing import Any
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
-from ConfigSpace.hyperparameters import (
-    CategoricalHyperparameter,
-    Constant,
-    FloatHyperparameter,
-    Hyperparameter,
-    IntegerHyperparameter,
-)
+from ConfigSpace.hyperparameters import CategoricalHyperparameter, Constant, Hyperparameter
 
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.choices import DECODERS, ENCODERS, categorical
 from automl_plugins.spaces.ranges import float_range, integer_range
+from automl_plugins.spaces.restriction import Range, domain_of
 from automl_plugins.spaces.values import are_identical, choices_of, kind_of
 
 
@@ -27,9 +22,6 @@ def union_space(records: Sequence[TaskRecord]) -> ConfigurationSpace:
 
     Equal spaces are their own union. A condition holds if all spaces with its child have it, else
     the child is always active; a forbidden clause holds if all spaces have it.
-
-    Args:
-        records: Runs by task.
 
     Raises:
         ValueError: If a record has no space, or a name means a number here and a category there.
@@ -95,13 +87,12 @@ def _widest(name: str, found: list[Hyperparameter[Any, Any]]) -> Hyperparameter[
     return categorical(name, values)
 
 
-def _range(hyperparameter: Any) -> tuple[float, float] | None:
+def _range(hyperparameter: Hyperparameter[Any, Any]) -> tuple[float, float] | None:
     """Least and largest value of a number, a sequence of numbers or a fixed number."""
-    if isinstance(hyperparameter, FloatHyperparameter | IntegerHyperparameter):
-        return hyperparameter.lower, hyperparameter.upper
-    if isinstance(hyperparameter, CategoricalHyperparameter):
-        return None
-    values = choices_of(hyperparameter) or []
-    if any(kind_of(value) != "number" for value in values):
-        return None
-    return min(values), max(values)
+    domain = domain_of(hyperparameter)
+    if isinstance(domain, Range):
+        return domain.low, domain.high
+    is_ordered = not isinstance(hyperparameter, CategoricalHyperparameter)
+    if is_ordered and all(kind_of(value) == "number" for value in domain):
+        return min(domain), max(domain)
+    return None

@@ -16,14 +16,10 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
-from ConfigSpace.hyperparameters import (
-    FloatHyperparameter,
-    Hyperparameter,
-    IntegerHyperparameter,
-    OrdinalHyperparameter,
-)
+from ConfigSpace.hyperparameters import CategoricalHyperparameter, Constant, Hyperparameter
 
 from automl_plugins.arrays import BoolArray, FloatArray
+from automl_plugins.spaces.restriction import Range, domain_of
 from automl_plugins.spaces.values import to_number
 
 Unit = Literal["count", "fraction"]
@@ -48,19 +44,14 @@ def unit_of(hyperparameter: Hyperparameter[Any, Any]) -> Unit | None:
 
     "rf.max_features", "rf:max_features" and "rf__max_features" are "max_features".
     """
-    if _last_part(hyperparameter.name) not in _COUNTED:
+    is_number = not isinstance(hyperparameter, CategoricalHyperparameter | Constant)
+    if _last_part(hyperparameter.name) not in _COUNTED or not is_number:
         return None
-    if isinstance(hyperparameter, OrdinalHyperparameter):
-        known = hyperparameter.sequence
-        if not all(isinstance(value, numbers.Real) for value in known):
-            return None
-        whole = all(isinstance(value, numbers.Integral) for value in known)
-    elif isinstance(hyperparameter, FloatHyperparameter | IntegerHyperparameter):
-        known = (hyperparameter.lower, hyperparameter.upper)
-        whole = isinstance(hyperparameter, IntegerHyperparameter)
-    else:
+    domain = domain_of(hyperparameter)
+    known = (domain.low, domain.high) if isinstance(domain, Range) else domain
+    if not all(isinstance(value, numbers.Real) for value in known):
         return None
-    if whole or min(known) >= 1.0:
+    if all(isinstance(value, numbers.Integral) for value in known) or min(known) >= 1.0:
         return "count"
     return "fraction" if max(known) <= 1.0 else None
 

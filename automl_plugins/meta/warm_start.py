@@ -61,10 +61,6 @@ def n_suggestions(mode: str, n_default: int, k: int | None = None) -> int:
     """Number of suggestions for a start-up of ``n_default`` points.
 
     ``k`` is what the user wants; None takes all of the start-up to replace it, else half.
-
-    Raises:
-        TypeError: If k is not an integer.
-        ValueError: For an unknown mode, or a k below 1.
     """
     if mode not in MODES:
         raise ValueError(
@@ -88,17 +84,11 @@ def n_remaining(mode: str, n_suggested: int, n_default: int) -> int:
 
 
 class Advice(NamedTuple):
-    """What a memory suggests, and from what.
-
-    Attributes:
-        design: The suggestions.
-        dataset: The memory as the space sees it; None for a ready ``Design``.
-        described: Meta-features of the new task; None for a ready ``Design``.
-    """
+    """What a memory suggests, and from what, unless it is a ready ``Design``."""
 
     design: Design
-    dataset: MetaDataset | None = None
-    described: Mapping[str, float] | None = None
+    dataset: MetaDataset | None = None  # the memory as the space sees it
+    described: Mapping[str, float] | None = None  # meta-features of the new task
 
 
 def advise(
@@ -180,12 +170,7 @@ def note_unknown(exclude: Collection[str], known: Collection[str]) -> tuple[str,
 
 
 def design_of(design: AnyDesign) -> InitialDesign | Design:
-    """The design of that name; a design itself is returned as it is.
-
-    Raises:
-        TypeError: For anything else.
-        ValueError: For an unknown name.
-    """
+    """The design of that name; a design itself is returned as it is."""
     if isinstance(design, str):
         check_choice("design", design, list(DESIGNS))
         return DESIGNS[design]
@@ -209,8 +194,7 @@ def name_of(design: AnyDesign) -> str:
 def fit_design(design: Design, space: ConfigurationSpace) -> Design:
     """A design as configurations of a search space: clipped, imputed, dropped, none twice.
 
-    Raises:
-        ValueError: If it shares no hyperparameter with the space, or nothing is left of it.
+    ValueError if nothing is left of it.
     """
     vectors = VectorSpace(space)
     rows, keep, coverage, _ = align(vectors, design.configurations, task=design.method)

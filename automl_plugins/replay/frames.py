@@ -138,11 +138,7 @@ class TrialFrame(NamedTuple):
 
 
 def frame_of(trials: Sequence[Trial]) -> TrialFrame:
-    """Trials as a frame, without pruned ones, which have no final loss.
-
-    Raises:
-        ValueError: If there is no complete trial.
-    """
+    """Trials as a frame, without pruned ones, which have no final loss."""
     import pandas as pd
 
     trials = [t for t in trials if t.status != Status.PRUNED and t.step is None]

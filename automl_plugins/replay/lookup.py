@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -37,12 +37,7 @@ class Answer:
 
 
 class RecordedConfigurations:
-    """Distinct configurations of a space, read once.
-
-    Args:
-        of: What they belong to, for messages.
-        space: Their search space.
-        configs: The n configurations, see ``Table``.
+    """Distinct configurations of a space, read once, of what is called ``of`` in messages.
 
     Attributes:
         values: Values of each, parents first, ``ABSENT`` where inactive.
@@ -112,20 +107,10 @@ class RecordedConfigurations:
         """See ``Table.complete``."""
         # The limit counts forbidden configurations too, which are removed afterwards.
         everything = self._vectors.enumerate(10 * len(self))
-        if everything is None or len(everything) > len(self):
+        if everything is None:
             return False
-        return len(everything) == sum(self._is_configuration(v) for v in self.values)
-
-    def _is_configuration(self, values: tuple[Any, ...]) -> bool:
-        """Whether every active hyperparameter has a value, and no clause forbids the values."""
-        names = self._vectors.names
-        config = {n: v for n, v in zip(names, values, strict=True) if v is not ABSENT}
-        active = [n for n in names if self._is_active(n, config)]
-        if len(active) != len(config):
-            return False
-        return not any(
-            clause.is_forbidden_value(config) for clause in self.space.forbidden_clauses
-        )
+        recorded = self._vectors.keys(self._encode(map(self.config, range(len(self)))))
+        return bool(self._vectors.seen(everything, np.sort(recorded)).all())
 
     def _is_active(self, name: str, values: Mapping[str, Any]) -> bool:
         return name not in self._conditional or is_active(self.space, name, values)
@@ -149,7 +134,7 @@ class RecordedConfigurations:
             row = self._rows.get(_key([active.get(name, ABSENT) for name in names]))
         if row is not None:
             return Answer(row, 0.0)
-        point = self._embed([active])
+        point = self._embed(self._encode([active]))
         distances = cdist(point, self._points, metric="cityblock")[0]
         row = int(distances.argmin())
         return Answer(row, float(distances[row]))
@@ -168,28 +153,27 @@ class RecordedConfigurations:
             active[name] = self._read(name, value)
         return active
 
-    def _embed(self, configs: Sequence[Mapping[str, Any]]) -> FloatArray:
+    def _encode(self, configs: Iterable[Mapping[str, Any]]) -> FloatArray:
+        """Vectors (n, d) of active values."""
+        pairs = self._encoders.items()
+        return np.array([[f(c[n]) if n in c else np.nan for n, f in pairs] for c in configs])
+
+    def _embed(self, vectors: FloatArray) -> FloatArray:
         """Points (n, f) whose L1 distance is that of ``Answer``; inactive numbers count as 0.
 
         One-hot codes of two categories differ in two places, so each difference counts half.
         """
-        vectors = np.array(
-            [
-                [self._encoders[n](config[n]) if n in config else np.nan for n in self._encoders]
-                for config in configs
-            ]
-        )
         numbers = self._vectors.numbers(vectors)
         numbers[np.isnan(numbers)] = 0.0
         codes = [
             0.5 * (vectors[:, [i]] == np.arange(self._vectors.n_values[i]))
             for i in np.flatnonzero(self._vectors.categorical)
         ]
-        return np.hstack([np.zeros((len(configs), 1)), numbers, *codes])
+        return np.hstack([np.zeros((len(vectors), 1)), numbers, *codes])
 
     @cached_property
     def _points(self) -> FloatArray:
-        return self._embed([self.config(row) for row in range(len(self))])
+        return self._embed(self._encode(map(self.config, range(len(self)))))
 
 
 def _key(values: Sequence[Any]) -> tuple[Any, ...]:

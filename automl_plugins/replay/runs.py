@@ -322,10 +322,8 @@ class Journal:
     and, for each run that was written in full, a line with its key and the length of the file
     after it. Anything after the last such length belongs to a run that a crash cut short.
 
-    Args:
-        path: The CSV file; created when the first run is written.
-        settings: Settings that all runs in the file must share; JSON values.
-        digests: Hashes of what is recorded, by name of the table.
+    All runs in the file must share the ``settings`` (JSON values), and what is recorded of their
+    tables, whose hashes are ``digests``.
 
     Raises:
         ValueError: If the file has runs with other settings or on other data, was not written by

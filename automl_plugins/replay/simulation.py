@@ -26,7 +26,7 @@ from automl_plugins.frameworks import (
     Proposal,
     Prunes,
     adapter_of,
-    method_of,
+    ask_adapter,
 )
 from automl_plugins.proposers.proposal import SurrogateFailure, ask
 from automl_plugins.records.history import History
@@ -49,17 +49,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Budget:
-    """The limits of a search.
+    """The limits of a search, see ``replay``."""
 
-    Attributes:
-        n_trials: Maximum number of evaluations that are started.
-        seconds: Simulated seconds; an evaluation that would end later does not count.
-        n_workers: Evaluations that run at the same time.
-        overhead: Whether the real seconds that the optimizer takes to propose pass on the
-            simulated clock too.
-    """
-
-    n_trials: int
+    n_trials: int  # evaluations that are started
     seconds: float = math.inf
     n_workers: int = 1
     overhead: bool = False
@@ -87,24 +79,13 @@ class _Running:
 
 
 class Simulation:
-    """A running search.
-
-    Args:
-        table: The recorded runs that answer proposals.
-        optimizer: Makes the proposals.
-        budget: The limits of the search.
-
-    Attributes:
-        evaluations: Finished evaluations, in the order in which they finished.
-        clock: Simulated seconds since the start.
-        started: Number of evaluations started, finished or not.
-    """
+    """A running search: proposals of an optimizer, answered by a table."""
 
     def __init__(self, table: Table, optimizer: Optimizer, budget: Budget) -> None:
         self.table, self.optimizer, self.budget = table, optimizer, budget
-        self.evaluations: list[Evaluation] = []
-        self.clock = 0.0
-        self.started = 0
+        self.evaluations: list[Evaluation] = []  # in the order in which they finished
+        self.clock = 0.0  # simulated seconds since the start
+        self.started = 0  # evaluations, finished or not
         self._queue: list[tuple[float, int, _Running]] = []
         self._reports_curves = table.curves is not None and isinstance(optimizer, Prunes)
 
@@ -283,16 +264,7 @@ def _copy(optimizer: Optimizer, problem: Problem) -> Optimizer:
 
 
 def as_method(thing: Any) -> Method:
-    """Convert anything that ``replay`` accepts as an optimizer to a method.
-
-    Args:
-        thing: A method (``optimizer(...)`` of an adapter), a sampler, algo or facade that an
-            adapter knows, an object with ``ask`` and ``tell``, or a callable
-            ``propose(space, records, rng)`` that returns a configuration.
-
-    Raises:
-        TypeError: For anything else.
-    """
+    """Convert anything that ``replay`` accepts as an optimizer to a method; else TypeError."""
     if not isinstance(thing, type):
         if isinstance(thing, Method):
             return thing
@@ -301,7 +273,8 @@ def as_method(thing: Any) -> Method:
         if adapter_of(thing) is None and callable(thing):
             name = getattr(thing, "__name__", type(thing).__name__)
             return NamedMethod(name, partial(_CallableSearch, thing))
-    return method_of(thing)
+    method: Method = ask_adapter("optimizer", thing)
+    return method
 
 
 # --- proposers of the core -------------------------------------------------------------------
@@ -335,16 +308,7 @@ def proposing(name: str, proposer: ProposerFactory) -> Method:
 
 
 class ProposerSearch:
-    """A running search by a proposer.
-
-    Args:
-        make: Makes the proposer.
-        problem: The problem of the search.
-
-    Attributes:
-        proposer: The proposer that ``make`` returned.
-
-    """
+    """A running search by the proposer that ``make`` returns for its problem."""
 
     def __init__(self, make: ProposerFactory, problem: Problem) -> None:
         self.proposer = make(problem)

@@ -24,6 +24,7 @@ from automl_plugins.spaces.restriction import (
     restrict_space,
     truth,
 )
+from automl_plugins.spaces.values import choices_of
 from automl_plugins.spaces.vector_space import VectorSpace
 
 _VALUES = 10_000  # of a parent, over which volumes are summed
@@ -35,9 +36,6 @@ def hyperparameter_counts(space: ConfigurationSpace, choice: str | None = None) 
 
     Categorical, integer and continuous ones count alike, nested ones included; constants and
     everything else with a single value do not.
-
-    Raises:
-        ValueError: See ``choice_of``.
     """
     choice = choice_of(space, choice)
     below = [name for name in _descendants(space, choice) if space[name].size > 1]
@@ -48,24 +46,15 @@ def hyperparameter_counts(space: ConfigurationSpace, choice: str | None = None) 
     return counts
 
 
-def log_volumes(space: ConfigurationSpace, choice: str | None = None) -> dict[Any, float]:
+def log_volumes(space: ConfigurationSpace, choice: str) -> list[float]:
     """Logarithm of theta of each option of ``choice`` (eq. 7).
 
     The ranges of the hyperparameters are multiplied: high - low of a number, log(high / low) on a
     log scale, the number of values of all others; theta sums over the options of nested
     parents. So theta of a finite branch is the number of its configurations. Those that forbidden
-    clauses rule out are not counted, in finite branches of up to 100 000.
-
-    Raises:
-        ValueError: See ``choice_of``; for conditions on continuous parents, or on parents outside
-            the branch.
+    clauses rule out are not counted, in finite branches of up to 100 000. ValueError for
+    conditions on continuous parents, or on parents outside the branch.
     """
-    choice = choice_of(space, choice)
-    return dict(zip(options_of(space, choice), list_log_volumes(space, choice), strict=True))
-
-
-def list_log_volumes(space: ConfigurationSpace, choice: str) -> list[float]:
-    """``log_volumes`` as a list, since two options may be equal as keys (1 and True)."""
     below = _descendants(space, choice)
     logs = []
     for option in options_of(space, choice):
@@ -78,11 +67,7 @@ def list_log_volumes(space: ConfigurationSpace, choice: str) -> list[float]:
 
 
 def choice_of(space: ConfigurationSpace, choice: str | None) -> str:
-    """The name of the categorical that selects the model; None finds it.
-
-    Raises:
-        ValueError: If no categorical qualifies or several do, or ``choice`` is not a categorical.
-    """
+    """The name of the categorical that selects the model; None finds it, if it is the only one."""
     categorical = [n for n in space.at if isinstance(space[n], CategoricalHyperparameter)]
     if choice is None:
         roots = set(space.unconditional_hyperparameters)
@@ -104,9 +89,7 @@ def choice_of(space: ConfigurationSpace, choice: str | None) -> str:
 
 def options_of(space: ConfigurationSpace, choice: str) -> tuple[Any, ...]:
     """The options of a categorical."""
-    domain = domain_of(space[choice])
-    assert isinstance(domain, tuple)
-    return domain
+    return tuple(choices_of(space[choice]) or ())
 
 
 def _descendants(space: ConfigurationSpace, name: str) -> list[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
@@ -43,16 +43,10 @@ _PLACES = 13  # decimal places to which ConfigSpace rounds bounds
 
 @dataclass(frozen=True)
 class Cell:
-    """One part of a space.
+    """One part of a space."""
 
-    Attributes:
-        name: What it holds, such as ``"lr in [0.001, 0.03162), booster in {a, b}"``.
-        domains: The part of each parameter that is split; all of them are active in the cell.
-        space: The sub-space.
-    """
-
-    name: str
-    domains: Mapping[str, Domain]
+    name: str  # what it holds, such as "lr in [0.001, 0.03162), booster in {a, b}"
+    domains: Mapping[str, Domain]  # of each parameter that is split, which is active in the cell
     space: ConfigurationSpace
 
     def contains(self, configuration: Mapping[str, Any]) -> bool:
@@ -65,21 +59,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Partition(Sequence[Cell]):
-    """Cells that are disjoint and cover a space; a sequence of them.
-
-    Attributes:
-        cells: The cells.
-        notes: What is not split and why, one sentence each.
-    """
+    """Cells that are disjoint and cover a space; a sequence of them."""
 
     cells: tuple[Cell, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what is not split and why, one sentence each
 
-    @overload
-    def __getitem__(self, index: int) -> Cell: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Cell]: ...
-    def __getitem__(self, index: int | slice) -> Cell | Sequence[Cell]:
+    def __getitem__(self, index: Any) -> Any:
         return self.cells[index]
 
     def __len__(self) -> int:
@@ -87,12 +72,7 @@ class Partition(Sequence[Cell]):
 
 
 def check_parts(name: str, parts: Any) -> None:
-    """Check the number of parts of each parameter, or such numbers by name.
-
-    Raises:
-        TypeError: For what is not a whole number.
-        ValueError: For numbers less than 2: one part is the whole range.
-    """
+    """Check the number of parts of each parameter, or such numbers by name: integers >= 2."""
     if not isinstance(parts, Mapping):
         check_integer(name, parts, 2)
         return

@@ -23,9 +23,6 @@ _WIDTHS = np.log10(0.01), np.log10(0.3)  # logarithms of the least and the large
 class Column:
     """Vectorised view of one hyperparameter.
 
-    Args:
-        hyperparameter: The hyperparameter.
-
     Attributes:
         is_categorical: Whether it holds unordered categories.
         is_indexed: Whether its entries are indices: categories and ordinals.

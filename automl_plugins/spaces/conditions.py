@@ -36,19 +36,12 @@ _FEW_VALUES = 4  # of a condition, up to which comparing each takes less than a 
 
 @dataclass(frozen=True)
 class Rule:
-    """``child`` is asked for exactly when ``parent`` takes one of ``values``, or passes them.
-
-    Attributes:
-        child: Name of the conditional parameter.
-        parent: Name of the parameter that decides.
-        relation: ``"in"`` a set of values, ``"above"`` or ``"below"`` a threshold.
-        values: The set, or the threshold alone, as numbers.
-    """
+    """``child`` is asked for exactly when ``parent`` takes one of ``values``, or passes them."""
 
     child: str
     parent: str
-    relation: str
-    values: tuple[float, ...]
+    relation: str  # "in" a set of values, "above" or "below" a threshold
+    values: tuple[float, ...]  # the set, or the threshold alone, as numbers
 
 
 def infer_rules(
@@ -58,12 +51,8 @@ def infer_rules(
 
     A rule holds if one categorical or integer parent separates the rows with the child from
     those without it, without exception. Of several parents the one asked for least often is the
-    nearest. What no rule explains stays unconditional.
-
-    Args:
-        values: Numbers (n,) by name (categories as index), NaN where a row has no value.
-        categories: Names of the categorical parameters.
-        integers: Names of the integer parameters.
+    nearest. What no rule explains stays unconditional. ``values`` are numbers (n,) by name
+    (categories as index), NaN where a row has no value.
     """
     present = {name: ~np.isnan(column) for name, column in values.items()}
     counts = {name: int(mask.sum()) for name, mask in present.items()}
@@ -149,19 +138,12 @@ def satisfied(condition: ConditionLike, columns: FloatArray) -> BoolArray:
 
 @dataclass(frozen=True)
 class Deactivation:
-    """When some columns of vectors are inactive.
+    """When some columns of vectors are inactive."""
 
-    Attributes:
-        children: The columns.
-        condition: A condition that they need; None where the categories of one column decide.
-        parent: That column.
-        table: Mask (k + 1, c) of the children that are inactive, for each of the k categories
-            and, at last, without one.
-    """
-
-    children: slice
-    condition: ConditionLike | None
-    parent: int = 0
+    children: slice  # the columns
+    condition: ConditionLike | None  # that they need; None where one column's categories decide
+    parent: int = 0  # that column
+    # (k + 1, c): which children are inactive, for each of k categories and, at last, without one.
     table: BoolArray | None = None
 
     @classmethod
@@ -197,13 +179,10 @@ def deactivations(
     n_values: FloatArray,
     decides: Callable[[ConditionLike], int | None],
 ) -> list[Deactivation]:
-    """What conditions say, parents before children.
+    """What conditions of columns say, both with parents before their children.
 
-    Args:
-        conditions: Columns with the conditions that they need; of a parent before its children.
-        n_values: Number of legal values of each column (d,).
-        decides: The column of the category that alone decides about a condition; None if
-            anything else does.
+    ``decides`` returns the column of the category that alone decides about a condition; None if
+    anything else does.
     """
     found: list[Deactivation] = []
     for column in range(len(n_values)):

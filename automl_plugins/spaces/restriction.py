@@ -52,7 +52,7 @@ from ConfigSpace.types import NotSet
 from automl_plugins.spaces.choices import categorical, one_of, ordinal
 from automl_plugins.spaces.conditions import sound
 from automl_plugins.spaces.ranges import float_range, integer_range, scale_of
-from automl_plugins.spaces.values import index_of, same
+from automl_plugins.spaces.values import choices_of, index_of, same
 from automl_plugins.spaces.vector_space import VectorSpace
 
 
@@ -91,12 +91,8 @@ def holds(domain: Domain, value: Any) -> bool:
 
 def domain_of(hp: Hyperparameter[Any, Any]) -> Domain:
     """All values of a hyperparameter."""
-    if isinstance(hp, CategoricalHyperparameter):
-        return tuple(hp.choices)
-    if isinstance(hp, OrdinalHyperparameter):
-        return tuple(hp.sequence)
-    if isinstance(hp, Constant):
-        return (hp.value,)
+    if (known := choices_of(hp)) is not None:
+        return tuple(known)
     return Range(hp.lower, hp.upper)  # type: ignore[attr-defined]
 
 
@@ -130,11 +126,9 @@ def truth(clause: Condition | ForbiddenClause, domain: Domain) -> bool | None:
 
 
 def activity(space: ConfigurationSpace, domains: Mapping[str, Domain]) -> dict[str, Active]:
-    """When each hyperparameter that is left is active, parents first.
+    """When each hyperparameter is active, parents first, where some keep ``domains`` only.
 
-    Args:
-        space: The whole space.
-        domains: Values left, by name; the others keep all of theirs.
+    Those that are never active are left out.
     """
     active: dict[str, Active] = {}
     for name in space.at:  # sorted by depth
@@ -329,10 +323,7 @@ def narrow(
 ) -> Hyperparameter[Any, Any]:
     """A hyperparameter with a part of its values, and a default among them.
 
-    Args:
-        hp: The whole one.
-        domain: Values left, in their order; None keeps all.
-        default: Default; ``NotSet`` keeps the old one, or takes the middle if that has gone.
+    If no ``default`` is given the old one stays, or the middle takes its place if it has gone.
     """
     whole = domain_of(hp)
     domain = whole if domain is None else domain

@@ -39,21 +39,12 @@ def count_floats(low: float, high: float) -> int:
 
 
 class Scale(ABC):
-    """A way from values to [0, 1] and back: a transformer of ConfigSpace.
-
-    Args:
-        low: Least value.
-        high: Largest value.
-
-    Attributes:
-        n: Number of values, evenly spaced on the scale; None for continuous scales.
-        is_rounded: Whether many vectors stand for one value.
-    """
+    """A way from values in [low, high] to [0, 1] and back: a transformer of ConfigSpace."""
 
     lower_vectorized: ClassVar[np.float64] = np.float64(0.0)
     upper_vectorized: ClassVar[np.float64] = np.float64(1.0)
-    n: int | None = None
-    is_rounded = False
+    n: int | None = None  # values, evenly spaced on the scale; None for continuous scales
+    is_rounded = False  # whether many vectors stand for one value
     is_integer = False
 
     def __init__(self, low: float, high: float) -> None:
@@ -117,14 +108,7 @@ class LinearScale(Scale):
 
 
 class LogScale(Scale):
-    """Equal ratios are equally far.
-
-    Args:
-        low: Least value.
-        high: Largest value.
-        step: Values between ``low`` and ``high`` are rounded to multiples of it; None keeps them.
-        is_rounded: Whether there are so few values that many vectors stand for one.
-    """
+    """Equal ratios are equally far; values between the ends are multiples of ``step``, if any."""
 
     def __init__(
         self, low: float, high: float, *, step: float | None = None, is_rounded: bool = False
@@ -170,15 +154,9 @@ class FewFloats(Scale):
 
 
 class Steps(Scale):
-    """Values at even distances, or those that are listed.
+    """At most 2^53 + 1 values at even distances, or those that are listed.
 
-    Args:
-        low: Least value.
-        step: Distance of the values.
-        n: Their number, at most 2^53 + 1.
-        high: The largest value, where the sum of so many steps may miss it by a rounding.
-        is_integer: Whether all values are whole.
-        listed: All values, where they are not at even distances.
+    ``high`` is the largest one, where the sum of so many steps may miss it by a rounding.
     """
 
     def __init__(

@@ -49,10 +49,7 @@ _drawing = _Drawing()
 
 
 class VectorSpace:
-    """Vectorised view of a ``ConfigurationSpace``, conditions and forbidden clauses included.
-
-    Args:
-        space: The search space; it must not change afterwards.
+    """Vectorised view of a ``ConfigurationSpace``, which must not change afterwards.
 
     Attributes:
         names: Hyperparameter names by column.
@@ -139,13 +136,8 @@ class VectorSpace:
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw ``n`` valid configurations, each hyperparameter from its own distribution.
 
-        If fewer than ``n`` of about a million draws are allowed, some of these are repeated.
-
-        Returns:
-            Vectors (n, d).
-
-        Raises:
-            ValueError: If the forbidden clauses leave nothing to draw.
+        If fewer than ``n`` of about a million draws are allowed, some of these are repeated;
+        ValueError if none is.
         """
         found = np.empty((0, self.d))
         n_drawn, size = 0, n
@@ -174,11 +166,6 @@ class VectorSpace:
         random steps of one number (their widths log-uniform from 0.01 to 0.3, at least one grid
         value); hyperparameters that become active are drawn at random (SMAC's neighbourhood, GBQR
         thesis 2.5.2).
-
-        Args:
-            vectors: Configurations (b, d).
-            rng: Source of the random steps.
-            n_steps: Steps per numerical hyperparameter.
 
         Returns:
             Valid vectors (m, d), without the configurations themselves, and the row of
@@ -224,13 +211,9 @@ class VectorSpace:
     ) -> FloatArray:
         """Copies of ``vectors`` (n, d): missing values drawn at random, inactive ones NaN.
 
-        Conditions hold afterwards; forbidden clauses are not checked, see ``allowed``.
-
-        Args:
-            vectors: Configurations, possibly with missing values (a changed parent activates
-                children that have none).
-            rng: Source of the missing values.
-            fixed: Values (d,) to impose on every row, NaN where free; None imposes nothing.
+        Values may be missing where a changed parent activates children. Conditions hold
+        afterwards; forbidden clauses are not checked, see ``allowed``. The values ``fixed`` (d,),
+        NaN where free, are imposed on every row.
         """
         if fixed is not None:
             vectors = np.where(np.isnan(fixed), vectors, fixed)

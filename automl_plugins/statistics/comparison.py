@@ -229,12 +229,7 @@ def _remarks(scores: pd.DataFrame) -> list[str]:
 
 
 def wide_scores(frame: pd.DataFrame) -> tuple[pd.DataFrame, Notes]:
-    """The complete tasks of a frame with a row for each task and a column for each method.
-
-    Raises:
-        ValueError: If a task or method occurs twice, a column is not numeric, or no task has a
-            number for every method.
-    """
+    """The complete tasks of a frame with a row for each task and a column for each method."""
     from pandas.api.types import is_complex_dtype, is_numeric_dtype
 
     for what, labels in (("task", frame.index), ("method", frame.columns)):
@@ -257,12 +252,7 @@ def wide_scores(frame: pd.DataFrame) -> tuple[pd.DataFrame, Notes]:
 def tidy_scores(
     frame: pd.DataFrame, budgets: float | Iterable[float] | None, unit: Unit, short_runs: ShortRuns
 ) -> tuple[dict[float, pd.DataFrame], Notes]:
-    """Mean regrets over the seeds, tasks x methods, by budget; see ``compare``.
-
-    Raises:
-        ValueError: For illegal arguments, any error of ``runs_of``, no task with runs of every
-            method, or short runs if ``short_runs`` is "raise".
-    """
+    """Mean regrets over the seeds, tasks x methods, by budget; see ``compare``."""
     import pandas as pd
 
     runs = runs_of(frame, unit)

@@ -40,29 +40,17 @@ _VALUES = ("regret", "best", "loss")
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Searches with the regret of each after every evaluation.
+    """Searches with the regret of each after every evaluation."""
 
-    Attributes:
-        tables: Names of the tables (T).
-        methods: Names of the methods (M).
-        table: Number of the table of each run (r,), ascending.
-        method: Number of the method of each run (r,).
-        seed: Number of the seed of each run (r,).
-        first: First row of each run (r,).
-        spent: Trials or seconds at each row (n,), ascending within a run.
-        regret: Regret after each row (n,), NaN where there is no result yet.
-        notes: How the regret was computed.
-    """
-
-    tables: Labels
-    methods: Labels
-    table: IntArray
-    method: IntArray
-    seed: IntArray
-    first: IntArray
-    spent: FloatArray
-    regret: FloatArray
-    notes: Notes
+    tables: Labels  # names (T)
+    methods: Labels  # names (M)
+    table: IntArray  # number of the table of each run (r,), ascending
+    method: IntArray  # number of the method of each run (r,)
+    seed: IntArray  # number of the seed of each run (r,)
+    first: IntArray  # first row of each run (r,)
+    spent: FloatArray  # trials or seconds at each row (n,), ascending within a run
+    regret: FloatArray  # after each row (n,), NaN where there is no result yet
+    notes: Notes  # on how the regret was computed
 
     def __len__(self) -> int:
         return len(self.first)
@@ -106,10 +94,6 @@ def runs_of(frame: pd.DataFrame, unit: Unit) -> Runs:
 
     The regret is the column ``regret``. Without it, the regret is the best loss so far, scaled to
     [0, 1] by the least and the largest finite loss of any method on the table.
-
-    Raises:
-        ValueError: If a column is missing or not numeric, a label or trial is missing, a trial
-            occurs twice or is less than 1, or the seconds of a run fall.
     """
     import pandas as pd
 
@@ -270,11 +254,6 @@ def searches_frame(
 
     Without a label, searches keep the names that the framework gives them. Searches with the same
     task and method but without a seed are numbered in their order.
-
-    Raises:
-        ValueError: For an illegal label, two searches with the same labels, or no finished trial
-            at all.
-        TypeError: If no adapter knows an object.
     """
     searches, notes = _label_searches(data, label)
     places = [join_names((s.table, s.method, f"seed {s.seed}")) for s in searches]

@@ -1,4 +1,4 @@
-"""Plots of replayed or real searches and of comparisons of methods, as plotly figures."""
+"""Plots of replayed or real searches and of comparisons, as figures of plotly (extra ``plot``)."""
 
 from automl_plugins.visualization.comparisons import plot_rank_diagram, plot_ranks, plot_regret
 from automl_plugins.visualization.pipeline_embedding import plot_pipeline_embedding

@@ -22,11 +22,7 @@ _OPACITY = {"solid": 0.7, "dash": 0.4, "dot": 0.2}  # distinguishes areas of one
 
 
 def graph_objects() -> Any:
-    """Import ``plotly.graph_objects``.
-
-    Raises:
-        ModuleNotFoundError: If plotly is not installed; the message says how to install it.
-    """
+    """Import ``plotly.graph_objects``; an error says how to install it."""
     require("plotly", needed_by="automl_plugins.visualization", extra="plot")
     return import_module("plotly.graph_objects")
 

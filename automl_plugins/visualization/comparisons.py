@@ -67,13 +67,9 @@ def plot_regret(
         methods: Methods to show, in the order of their colours; None for all.
         log_y: Whether the axis of the regret is logarithmic; it cannot show a mean of 0.
 
-    Returns:
-        A ``plotly.graph_objects.Figure``.
-
     Raises:
         ValueError: If columns are missing or illegal, seconds are NaN, an option or a method is
             unknown, or no table has runs of every method.
-        ModuleNotFoundError: If plotly is not installed.
     """
     titles = ("Mean normalised regret", "Normalised regret")
     figure = _draw_curves(runs, unit, band, methods, titles)
@@ -214,25 +210,17 @@ def plot_rank_diagram(comparison: Comparison, *, budget: float | None = None) ->
         comparison: Result of ``compare``.
         budget: Which of its budgets, in its unit; None if there is only one.
 
-    Returns:
-        A ``plotly.graph_objects.Figure``.
-
     Raises:
         ValueError: If there is no such budget, or there are several and ``budget`` is None.
         TypeError: For anything but a comparison.
-        ModuleNotFoundError: If plotly is not installed.
     """
     if not isinstance(comparison, Comparison):
         raise TypeError(
             "A rank diagram is drawn of what statistics.compare(...) returns, got a"
             f" {type(comparison).__name__}."
         )
-    if budget is None and len(comparison.budgets) > 1:
-        names = join_names(
-            "None" if b.budget is None else format_number(b.budget) for b in comparison.budgets
-        )
-        raise ValueError(f"There are several budgets: pass budget=, one of {names}.")
-    result = comparison.budgets[0] if budget is None else comparison.at(budget)
+    only = budget is None and len(comparison.budgets) == 1
+    result = comparison.budgets[0] if only else comparison.at(budget)
     figure = graph_objects().Figure()
     styles = line_styles(comparison.methods)
     rank_of: dict[Hashable, float] = dict(result.ranks.items())

@@ -47,14 +47,10 @@ def plot_pipeline_embedding(
             loss.
         dimensions: The two dimensions to plot; None takes the first two principal axes.
 
-    Returns:
-        A ``plotly.graph_objects.Figure``.
-
     Raises:
         NotFittedError: If the model is not fitted.
         ValueError: If labels, names or values are not one for each pipeline, for both labels and
             values, or for dimensions that the model does not have.
-        ModuleNotFoundError: If plotly is not installed.
     """
     check_is_fitted(model, "embedding_")
     n, q = model.embedding_.shape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,13 +14,7 @@ from automl_plugins._arguments import check_choice, check_integer
 from automl_plugins.arrays import FloatArray
 from automl_plugins.bandits.report import ArmReport
 from automl_plugins.formats import format_count, join_names
-from automl_plugins.frameworks import (
-    Shares,
-    adapter_of,
-    arm_report_of,
-    member_trust_of,
-    source_shares_of,
-)
+from automl_plugins.frameworks import Shares, adapter_of, ask_adapter
 from automl_plugins.records.trial import Status
 from automl_plugins.statistics.runs import UNITS, Unit
 from automl_plugins.visualization._drawing import (
@@ -58,18 +52,16 @@ def plot_arm_allocation(source: Any, *, unit: Unit = "trials", **options: Any) -
             seconds of finished pulls, in the order in which they finished.
         **options: Passed on to that ``arm_report``; not allowed with an ``ArmReport``.
 
-    Returns:
-        A ``plotly.graph_objects.Figure``.
-
     Raises:
         ValueError: For an unknown unit, or if seconds are asked for and none is known.
         TypeError: If no adapter knows the source, or for options with an ``ArmReport``.
-        ModuleNotFoundError: If plotly is not installed.
     """
     check_choice("unit", unit, UNITS)
     if options and isinstance(source, ArmReport):
         raise TypeError(f"A report takes no options, got {join_names(options)}.")
-    report = source if isinstance(source, ArmReport) else arm_report_of(source, **options)
+    report: ArmReport = source
+    if not isinstance(source, ArmReport):
+        report = ask_adapter("arm_report", source, **options)
     cost, note = _costs(report, unit)
     spent = np.concatenate([[0.0], np.cumsum(cost)])
     of_arms = np.zeros((len(report.names), len(cost)))
@@ -139,16 +131,12 @@ def plot_source_weights(source: Any, *, n_sources: int = 8) -> go.Figure:
             an Optuna study.
         n_sources: Largest number of sources with an area of their own.
 
-    Returns:
-        A ``plotly.graph_objects.Figure``.
-
     Raises:
         ValueError: If no evaluation has shares, or ``n_sources`` is negative.
         TypeError: If no adapter knows the source, or an evaluation has no shares by name.
-        ModuleNotFoundError: If plotly is not installed.
     """
     check_integer("n_sources", n_sources, 0)
-    shares = _read_shares(source, source_shares_of)
+    shares = _read_shares("source_shares", source)
     if not shares:
         raise ValueError(
             "No evaluation was proposed with the help of earlier tasks: use a sampler that learns"
@@ -185,15 +173,11 @@ def plot_member_trust(source: Any) -> go.Figure:
             ``member_trust`` of an adapter reads: an Optuna study, Hyperopt trials, a SMAC run
             history or facade.
 
-    Returns:
-        A ``plotly.graph_objects.Figure``.
-
     Raises:
         ValueError: If no evaluation was proposed by a committee.
         TypeError: If no adapter knows the source, or an evaluation has no shares by name.
-        ModuleNotFoundError: If plotly is not installed.
     """
-    trust = _read_shares(source, member_trust_of)
+    trust = _read_shares("member_trust", source)
     if not trust:
         raise ValueError(
             "No evaluation was proposed by a committee: use AutoSampler (Optuna), auto (Hyperopt)"
@@ -211,20 +195,18 @@ def plot_member_trust(source: Any) -> go.Figure:
     return figure
 
 
-def _read_shares(source: Any, read: Callable[[Any], Shares]) -> Shares:
+def _read_shares(part: str, source: Any) -> Shares:
     """Shares as they are, or as they are read of a framework's object, which may be a mapping."""
     if isinstance(source, Mapping) and adapter_of(source) is None:
         return source
-    return read(source)
+    shares: Shares = ask_adapter(part, source)
+    return shares
 
 
 def _columns(shares: Shares) -> tuple[npt.NDArray[np.int64], dict[str, FloatArray]]:
     """Numbers of the evaluations (n,), and shares (n,) by name, the largest mean first.
 
     Names without any share are left out.
-
-    Raises:
-        TypeError: For an evaluation without shares by name.
     """
     for number, named in shares.items():
         if not isinstance(named, Mapping):

@@ -22,7 +22,7 @@ from common import keep_rows, run_command
 from ConfigSpace import ConfigurationSpace
 from joblib import Parallel, delayed
 from recorded_tables import BUNDLED, MEMORIES
-from scipy.stats import wilcoxon
+from scipy.stats import kendalltau, wilcoxon
 from sklearn.base import clone
 
 from automl_plugins.meta import (
@@ -38,7 +38,6 @@ from automl_plugins.meta import (
     portfolio,
     top_k,
 )
-from automl_plugins.meta.meta_learner import rank_correlation
 from automl_plugins.replay import Table
 
 RECORDED = tuple(MEMORIES)
@@ -197,7 +196,7 @@ def rank_report(model: MetaLearner, memory: MetaDataset, folds: int | None) -> s
             if task.name in out and known.sum() > 1:
                 predicted = fitted.predict(memory.vectors[rows], task.meta_features)
                 truth = memory.losses[rows][known]
-                found.append(rank_correlation(predicted[known], truth))
+                found.append(kendalltau(predicted[known], truth).statistic)
     tau = np.array(found)[~np.isnan(found)]
     fitted = clone(model).fit(memory)
     gain = fitted.booster_.feature_importance("gain")

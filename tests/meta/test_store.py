@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import gc
 import pickle
 import time
 import unittest.mock
@@ -153,7 +152,6 @@ def test_dataset_is_that_of_the_records(store: MetaStore) -> None:
         for name in ("task", "vectors", "losses", "seconds", "status"):
             np.testing.assert_array_equal(getattr(left, name), getattr(right, name))
         assert left.coverage == right.coverage
-    assert gc.isenabled()
     assert len(store.dataset(space(0.5), out_of_range="drop")) < len(right)
 
 

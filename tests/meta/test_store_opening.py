@@ -193,29 +193,6 @@ def test_text_that_something_else_has_changed(path: Path) -> None:
         store.records()
 
 
-def test_an_old_version_is_brought_up_to_date_in_full_or_not_at_all(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls = []
-
-    def migrate(engine: sa.Connection) -> None:
-        engine.execute(sa.text("CREATE TABLE meta_new (id INTEGER)"))
-        calls.append(1)
-        if len(calls) == 1:
-            raise KeyboardInterrupt
-
-    set_version(0)(path)
-    monkeypatch.setitem(schema.MIGRATIONS, 0, migrate)
-    with pytest.raises(KeyboardInterrupt):
-        MetaStore(path)
-    for _ in range(2):
-        with MetaStore(path) as store:
-            assert len(store.records()[0]) == 2000
-    assert len(calls) == 2
-    with contextlib.closing(sqlite3.connect(path)) as plain:
-        assert plain.execute("SELECT version FROM meta_schema").fetchall() == [(1,)]
-
-
 # --- others at work -----------------------------------------------------------------------
 
 

@@ -100,13 +100,7 @@ InitialDesign = Callable[[ConfigurationSpace, MetaDataset, TaskDescription, int]
 def align_memory(
     space: ConfigurationSpace, memory: MetaDataset, task: TaskDescription, k: int
 ) -> MetaDataset:
-    """The memory aligned to the space, once all arguments of a design have been checked.
-
-    Raises:
-        TypeError: For an argument of the wrong type.
-        ValueError: For k below 1, a meta-feature that is not a number, or a memory without a
-            complete run in the space.
-    """
+    """The memory aligned to the space, once all arguments of a design have been checked."""
     if not isinstance(space, ConfigurationSpace):
         raise TypeError(f"space must be a ConfigurationSpace, got {type(space).__name__}.")
     if not isinstance(memory, MetaDataset):

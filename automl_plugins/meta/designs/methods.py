@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 from scipy.spatial.distance import cdist
+from scipy.stats import kendalltau
 
 from automl_plugins._arguments import check_finite
 from automl_plugins.arrays import FloatArray
@@ -211,8 +212,6 @@ def opt(
     Arguments and errors are those of ``top_k``; ``task`` is not used. ``vectors`` (n, d) are the
     configurations of the new task, all that matter, ``losses`` (n,) their true losses.
     """
-    from automl_plugins.meta.meta_learner import rank_correlation
-
     memory = align_memory(space, memory, task, k)
     known = performance(memory)
     keys = memory.vector_space.keys(np.asarray(vectors, dtype=np.float64))
@@ -220,7 +219,7 @@ def opt(
     own = [place.get(int(key), -1) for key in memory.vector_space.keys(known.candidates)]
     here = np.array([i >= 0 for i in own])
     truth = np.asarray(losses, dtype=np.float64)[np.array(own)[here]]
-    tau = np.array([rank_correlation(row[here], truth) for row in known.filled])
+    tau = np.array([kendalltau(row[here], truth).statistic for row in known.filled])
     order = np.argsort(-np.nan_to_num(tau, nan=-1.0), kind="stable").tolist()
     expected = known.filled.mean(axis=0)
     return _nearest(

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import ndimage
 from scipy.spatial.distance import cdist
 from scipy.special import softmax
 
@@ -78,7 +79,8 @@ def performance(dataset: MetaDataset, max_candidates: int = MAX_CANDIDATES) -> P
     estimated = np.empty_like(measured)
     for t, rows in enumerate(dataset.rows):
         own = scores[rows]
-        measured[t] = _means(own, column[which[rows]], len(chosen))
+        with np.errstate(invalid="ignore"):  # NaN for what the task has not run
+            measured[t] = ndimage.mean(own, column[which[rows]], np.arange(len(chosen)))
         thinned = np.linspace(0, len(own) - 1, min(len(own), _MAX_ROWS)).round().astype(np.int64)
         runs = coordinates(space, dataset.vectors[rows][thinned])
         estimated[t] = kernel_means(places, runs, own[thinned])
@@ -99,15 +101,6 @@ def kernel_means(places: FloatArray, runs: FloatArray, values: FloatArray) -> Fl
     """
     squared = cdist(places, runs, metric="sqeuclidean")
     return np.asarray(softmax(-0.5 * squared / WIDTH**2, axis=1) @ values)
-
-
-def _means(values: FloatArray, columns: npt.NDArray[np.int64], n: int) -> FloatArray:
-    """Mean (n,) of the values in each column, NaN where there is none; column -1 is left out."""
-    use = columns >= 0
-    counts = np.bincount(columns[use], minlength=n)
-    sums = np.bincount(columns[use], weights=values[use], minlength=n)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(counts > 0, sums / counts, np.nan))
 
 
 def _choose(dataset: MetaDataset, scores: FloatArray, limit: int) -> npt.NDArray[np.int64]:

@@ -38,7 +38,7 @@ from automl_plugins.meta.factorization.training import (
     pipeline_means,
     principal_components,
 )
-from automl_plugins.meta.files import read_arrays
+from automl_plugins.meta.files import DAMAGE, read_arrays
 
 _SINGLE = 4_000_000  # entries from which the matrix is kept in single precision
 
@@ -324,10 +324,7 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
             model._set(parameters)
         except (FileNotFoundError, FactorizationFileError):
             raise
-        except (
-            *(OSError, RecursionError),
-            *(ValueError, LookupError, TypeError, AttributeError),
-        ) as error:
+        except (OSError, *DAMAGE) as error:
             raise FactorizationFileError(
                 f"{path} is not a factorisation, or damaged ({type(error).__name__}: {error})."
                 " Copy it again, or fit the model anew and save it."

@@ -36,19 +36,12 @@ Scaling = ScalingName | None
 
 @dataclass(frozen=True)
 class Parameters:
-    """The trained parameters, all unconstrained.
+    """The trained parameters, all unconstrained."""
 
-    Attributes:
-        places: X (N, Q).
-        log_noise: Log variance of an observation that the processes do not explain (N,).
-        log_lengths: Log length scale of each latent dimension (Q,).
-        log_amplitude: Log variance of the processes (1,).
-    """
-
-    places: FloatArray
-    log_noise: FloatArray
-    log_lengths: FloatArray
-    log_amplitude: FloatArray
+    places: FloatArray  # X (N, Q)
+    log_noise: FloatArray  # log variance of an observation that the processes do not explain (N,)
+    log_lengths: FloatArray  # log length scale of each latent dimension (Q,)
+    log_amplitude: FloatArray  # log variance of the processes (1,)
 
     @property
     def noise(self) -> FloatArray:
@@ -135,12 +128,7 @@ def objective(kernel: Kernel, p: Parameters, z: FloatArray) -> tuple[float, Para
     with ``C_d`` the rows and columns of C of the pipelines observed on d. (The paper prints n_d/2
     before the determinant; the Gaussian has 1/2.) Data sets that miss the same pipelines share
     one factorisation.
-
-    Raises:
-        numpy.linalg.LinAlgError: If a covariance is not positive definite.
     """
-    if kernel == "linear" and len(z) > p.places.shape[1]:
-        return _linear(p, z)
     K = covariance(kernel, p)
     C = K + np.diag(p.noise)
     total, dC = 0.0, np.zeros_like(C)
@@ -177,29 +165,6 @@ def patterns(z: FloatArray) -> list[tuple[np.ndarray, np.ndarray]]:
     ]
 
 
-def _linear(p: Parameters, z: FloatArray) -> tuple[float, Parameters]:
-    """``objective`` of the linear kernel with Q x Q solves.
-
-    C^-1 = S^-1 - S^-1 X A^-1 X' S^-1, A = I + X' S^-1 X, S the noise; |C| = |A| |S|.
-    """
-    X, noise = p.places, p.noise
-    total, dX, d_noise = 0.0, np.zeros_like(X), np.zeros(len(X))
-    for rows, columns in patterns(z):
-        values, x, s = z[np.ix_(rows, columns)], X[rows], noise[rows]
-        scaled = x / s[:, None]
-        A = np.eye(x.shape[1]) + scaled.T @ x
-        L = cholesky(A, lower=True, check_finite=False)
-        solved = cho_solve((L, True), scaled.T, check_finite=False).T  # C^-1 X
-        alpha = values / s[:, None] - solved @ (x.T @ (values / s[:, None]))
-        b = len(columns)
-        log_det = 2.0 * float(np.log(np.diagonal(L)).sum()) + float(np.log(s).sum())
-        total += 0.5 * (b * (len(rows) * _LOG_2_PI + log_det) + float((values * alpha).sum()))
-        dX[rows] += b * solved - alpha @ (alpha.T @ x)
-        inverse = 1.0 / s - (solved * scaled).sum(axis=1)  # the diagonal of C^-1
-        d_noise[rows] += 0.5 * s * (b * inverse - (alpha**2).sum(axis=1))
-    return total, Parameters(dX, d_noise, np.zeros_like(p.log_lengths), np.zeros(1))
-
-
 LARGEST = 1e300  # losses beyond it count as it: differences of larger ones are not representable
 
 _QUANTILES = 15  # stretches of known data sets that are tried for a new one
@@ -234,18 +199,12 @@ def scales(y: FloatArray, scaling: Scaling) -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True)
 class ScalePrior:
-    """The distribution of shift and stretch among data sets.
+    """The distribution of shift and stretch among data sets."""
 
-    Attributes:
-        log_stretch: Stretches that are tried, all equally likely (G,); empty if all losses have
-            one scale, which a new data set then has, too.
-        line: Intercept and slope of the shift in ``log stretch`` (2,).
-        deviation: Standard deviation of the shift around that line.
-    """
-
+    # Stretches that are tried, all equally likely (G,); none if all data sets have one scale.
     log_stretch: FloatArray
-    line: FloatArray
-    deviation: float
+    line: FloatArray  # intercept and slope of the shift in ``log stretch`` (2,)
+    deviation: float  # standard deviation of the shift around that line
 
     @classmethod
     def learn(cls, shift: FloatArray, stretch: FloatArray, scaling: Scaling) -> ScalePrior:

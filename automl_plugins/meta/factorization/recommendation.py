@@ -16,7 +16,6 @@ from automl_plugins.meta.factorization.processes import LARGEST, Conditioned, sc
 from automl_plugins.surrogates.base import log_expected_improvement
 
 _COMPARED = 2000  # pipelines over which data sets are compared with the posterior
-_PROMISING = 1000  # pipelines whose expected improvement is computed first
 
 
 @dataclass(frozen=True)
@@ -149,28 +148,10 @@ class Recommender:
 def most_improving(
     mean: FloatArray, std: FloatArray, best: float, xi: float, rows: IntArray
 ) -> int:
-    """The one of ``rows`` (m,), ascending, with the largest expected improvement.
-
-    EI is ``std h(z)`` with h increasing in ``z = (best - mean - xi) / std``. So a row with a
-    smaller z than those of the largest has at most the largest std times their smallest h: rows
-    that cannot win are not computed.
-    """
-    mu, sigma = mean[rows], std[rows]
-    if len(rows) > 2 * _PROMISING:
-        z = (best - mu - xi) / sigma
-        part = np.argpartition(-z, _PROMISING - 1)[:_PROMISING]
-        first = log_expected_improvement(mu[part], sigma[part], best, xi)
-        bound = log_expected_improvement(
-            np.array([best - xi - float(z[part].min()) * float(sigma.max())]),
-            np.array([float(sigma.max())]),
-            best,
-            xi,
-        )
-        if float(first.max()) > float(bound[0]):
-            return int(rows[part[first == first.max()]].min())
-    utility = log_expected_improvement(mu, sigma, best, xi)
+    """The one of ``rows`` (m,) with the largest expected improvement, else the least mean."""
+    utility = log_expected_improvement(mean[rows], std[rows], best, xi)
     i = int(utility.argmax())
-    return int(rows[i if np.isfinite(utility[i]) else int(mu.argmin())])
+    return int(rows[i if np.isfinite(utility[i]) else int(mean[rows].argmin())])
 
 
 def _deviations(Y: FloatArray) -> FloatArray:

@@ -127,11 +127,7 @@ class _Sample:
         self._selected: dict[int, list[int]] = {}
 
     def encode(self, check: Check) -> tuple[Encoded, Labels, IntArray]:
-        """Columns, target (m,) and fold (m,).
-
-        Raises:
-            NoValueError: If the data allow no landmarker.
-        """
+        """Columns, target (m,) and fold (m,); NoValueError if the data allow no landmarker."""
         if self._encoded is not None:
             return self._encoded
         rng = partial(self._streams.generator, "meta-features")

@@ -31,18 +31,15 @@ Labels = npt.NDArray[Any]  # class codes or numbers (n,)
 class Encoded:
     """m rows of p columns, all of them varying.
 
-    Attributes:
-        blocks: One array (m, w_j) per column: a number scaled to [0, 1] with the median for
-            missing values (w = 1), or the indicators of a nominal column's most frequent
-            categories, divided by sqrt(2).
-        codes: Bins of the numbers, categories of the nominal columns (m, p); rare categories
-            share a code, and so do missing values.
-        nominal: Which columns are nominal (p,).
+    ``blocks`` has an array (m, w_j) for each column: a number scaled to [0, 1] with the median for
+    missing values (w = 1), or the indicators of a nominal column's most frequent categories,
+    divided by sqrt(2). ``codes`` are bins of the numbers, categories of the nominal columns; rare
+    categories share a code, and so do missing values.
     """
 
     blocks: tuple[Block, ...]
-    codes: IntArray
-    nominal: BoolArray
+    codes: IntArray  # (m, p)
+    nominal: BoolArray  # which columns are nominal (p,)
 
     @cached_property
     def matrix(self) -> Block:

@@ -53,11 +53,6 @@ def read_table(X: Any, nominal: Sequence[Any] | npt.NDArray[Any] | None = None) 
     all numbers. Times count as numbers; infinite numbers count as missing. Frames are used
     through ``frame.columns`` and ``frame[name]``, so any library's will do. ``nominal`` names the
     nominal columns instead: by name, number or mask (p,).
-
-    Raises:
-        TypeError: For a sparse matrix, complex numbers or values without a hash.
-        ValueError: For a table that is empty or not two-dimensional, for an unknown column in
-            ``nominal``, or for a column that is not in ``nominal`` and not numeric.
     """
     names, raw = _columns_of(X)
     if not raw:
@@ -218,11 +213,6 @@ def read_target(y: Any, *, task: str = "auto", n_rows: int) -> Target:
     ``"auto"`` takes categories, strings, bools and other objects for classes, and numbers with a
     fraction for regression. Whole numbers are classes if at most 100 of them are distinct and each
     occurs twice on average; name the task where that guess is wrong.
-
-    Raises:
-        ValueError: For an unknown task, missing or infinite values, another length than the
-            table, more than one column, or a regression target that is not numeric.
-        TypeError: For labels without a hash.
     """
     check_choice("task", task, ("auto", *TASKS))
     array = np.asarray(y, dtype=None if hasattr(y, "dtype") else object)

@@ -49,9 +49,7 @@ class StoreError(RuntimeError):
 def parse_url(url: str | os.PathLike[str]) -> URL:
     """The address of a database; a path without ``://`` is an SQLite file.
 
-    Raises:
-        ValueError: For another kind of database, an address that cannot be read, and an SQLite
-            database in memory.
+    ValueError for one that cannot be read, and for another kind of database or one in memory.
     """
     text = os.fspath(url)
     if "://" not in text:
@@ -85,11 +83,7 @@ class Database:
 
     They are opened when they are needed. Those that are not in use are closed before the process
     is forked: a child that inherited one would share its locks. Do not fork while another thread
-    is in a transaction.
-
-    Args:
-        url: Its address, from ``parse_url``.
-        timeout: How long a transaction waits for those of others, in seconds.
+    is in a transaction. A transaction waits ``timeout`` seconds for those of others.
     """
 
     def __init__(self, url: URL, *, timeout: float) -> None:
@@ -131,11 +125,7 @@ class Database:
         return self._transact(work, {"isolation_level": "REPEATABLE READ"})
 
     def write(self, work: Callable[[Connection], T]) -> T:
-        """``work`` in a transaction, run again from the start where others were in its way.
-
-        Raises:
-            StoreError: If the database cannot be written; then nothing was.
-        """
+        """``work`` in a transaction, run again from the start where others were in its way."""
         return self._transact(work, {"sqlite_begin": "IMMEDIATE"} if self.is_sqlite else {})
 
     def checkpoint(self) -> None:

@@ -21,14 +21,14 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Row
 
-from automl_plugins.meta.files import StoredSearch, read_arrays
+from automl_plugins.meta.files import DAMAGE, StoredSearch, read_arrays
 from automl_plugins.meta.plain import (
     check_name,
     check_text,
     digest,
     encode,
     meta_features_of,
-    plain_column,
+    plain_columns,
     plain_configurations,
     plain_meta_features,
     plain_space,
@@ -78,10 +78,7 @@ class Rows:
         if search is None:
             search = "unnamed-" + digest(space, framework, seed)
         texts = [encode(configuration) for configuration in plain_configurations(record)]
-        losses, seconds, budget, times = (
-            plain_column(getattr(record, name), name=name, task=record.name)
-            for name in ("losses", "seconds", "budget", "times")
-        )
+        losses, seconds, budget, times = plain_columns(record).values()
         rows = list(
             zip(texts, losses, seconds, record.status.tolist(), budget, times, strict=True)
         )
@@ -230,7 +227,7 @@ def _intact() -> Iterator[None]:
     """Raise StoreError if the block cannot read a value: the store never wrote such a one."""
     try:
         yield
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+    except DAMAGE as error:
         raise StoreError(
             f"The store holds what it did not write ({type(error).__name__}: {error}): it is"
             " damaged, or was changed by something else. Restore a copy or an export of it."

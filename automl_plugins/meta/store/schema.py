@@ -1,11 +1,10 @@
-"""The tables of a store: recognised in a database, made in a new one, brought up to date."""
+"""The tables of a store: recognised in a database, made in a new one."""
 
 from __future__ import annotations
 
 import contextlib
 import sqlite3
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -110,12 +109,9 @@ artifacts = Table(
     UniqueConstraint("task_id", "name"),
 )
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {}
-"""What turns a store of each earlier version into one of the next."""
-
 
 def open_store(database: Database, *, make: bool = True) -> None:
-    """Make the tables of a new store and migrate those of an old one, in one transaction.
+    """Make the tables of a new store, in one transaction.
 
     Raises:
         StoreError: For a file or database of something else, a damaged file, a newer version, and
@@ -135,7 +131,7 @@ def open_store(database: Database, *, make: bool = True) -> None:
         )
     if database.is_sqlite:
         _let_readers_read(database)
-    database.write(_bring_up_to_date)
+    database.write(_make_tables)
 
 
 def _recognise_file(path: Path) -> None:
@@ -195,7 +191,7 @@ def _version(connection: Connection) -> int | None:
             )
         return None
     version = connection.execute(sa.select(schema.c.version)).scalar()
-    if not isinstance(version, int) or (version < VERSION and version not in MIGRATIONS):
+    if not isinstance(version, int) or version < VERSION:
         raise StoreError(f"The store has the unknown version {version}.")
     if version > VERSION:
         raise StoreError(
@@ -205,17 +201,12 @@ def _version(connection: Connection) -> int | None:
     return version
 
 
-def _bring_up_to_date(connection: Connection) -> None:
+def _make_tables(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
-    version = _version(connection)  # others may have been quicker
-    if version is None:
+    if _version(connection) is None:  # others may have been quicker
         metadata.create_all(connection)
         connection.execute(schema.insert().values(version=VERSION))
-        return
-    for old in range(version, VERSION):
-        MIGRATIONS[old](connection)
-        connection.execute(schema.update().values(version=old + 1))
 
 
 def _let_readers_read(database: Database) -> None:
