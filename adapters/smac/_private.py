@@ -90,6 +90,12 @@ class Selector(ConfigSelector):
     Other parts of a facade are accepted and ignored.
     """
 
+    def __init__(self, scenario: Scenario, **options: Any) -> None:
+        super().__init__(scenario, **options)
+        known = logging.root.manager.loggerDict.items()
+        own = (logger for name, logger in known if name.startswith("automl_plugins"))
+        self._speaking = [o for o in own if isinstance(o, logging.Logger) and not o.disabled]
+
     def _set_components(  # type: ignore[override]
         self,
         initial_design: AbstractInitialDesign,
@@ -98,9 +104,8 @@ class Selector(ConfigSelector):
         **others: Any,
     ) -> None:
         # A facade that sets up logging by a file of the user may disable all existing loggers.
-        for name, logger in logging.root.manager.loggerDict.items():
-            if name.startswith("automl_plugins") and isinstance(logger, logging.Logger):
-                logger.disabled = False
+        for logger in self._speaking:
+            logger.disabled = False
         self._runhistory = runhistory
         self._callbacks = [] if callbacks is None else callbacks
         self._initial_design_configs = initial_design.select_configurations()
