@@ -91,7 +91,8 @@ class GBQRFacade(Facade):
         check_one_objective(type(self).__name__, scenario)
         if parts.get("multi_objective_algorithm") is not None:
             raise ValueError(
-                f"multi_objective_algorithm: {type(self).__name__} takes one objective."
+                f"multi_objective_algorithm would not be used: {type(self).__name__} takes one"
+                " objective. Leave it out, or use a facade with parts of SMAC only."
             )
         parts = {name: part for name, part in parts.items() if part is not None}
         replaced = sorted(parts.keys() & _MODEL_PARTS)
