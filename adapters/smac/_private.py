@@ -12,6 +12,7 @@ import warnings
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any, Self
 
 from ConfigSpace import Configuration, ConfigurationSpace
@@ -141,12 +142,20 @@ class Selector(ConfigSelector):
 
 
 class Facade(HyperparameterOptimizationFacade):
-    """A facade whose search outlives its Dask workers."""
+    """A facade whose search outlives its Dask workers and interruptions."""
 
     def _get_optimizer(self) -> SMBO:
         if isinstance(self._runner, DaskParallelRunner):
             self._runner = DaskRunner.replacing(self._runner)
         return super()._get_optimizer()
+
+    def optimize(self, **options: Any) -> Configuration | list[Configuration]:
+        """That of SMAC, but trials that were interrupted, which it leaves running, come first."""
+        smbo = self._optimizer
+        if not self._intensifier.uses_cutoffs:  # which a run history does not store
+            again = self.runhistory.get_running_trials()
+            smbo._trial_generator = chain(again, smbo._trial_generator)
+        return super().optimize(**options)
 
 
 class _Surviving:

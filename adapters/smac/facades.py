@@ -55,6 +55,10 @@ class GBQRFacade(Facade):
 
     ``facade.explain(config)`` says why a configuration was tried.
 
+    After an interruption, ``optimize`` of the same facade, or of a new one with
+    ``overwrite=False``, first evaluates the trials that were running, unless the scenario has
+    cutoffs.
+
     With several workers (of Dask) a trial that kills its process counts as crashed, and the search
     continues. Dask first retries it on three other workers, unless
     ``dask.config.set({"distributed.scheduler.allowed-failures": 0})`` is called before the facade
