@@ -151,9 +151,9 @@ class Facade(HyperparameterOptimizationFacade):
 
     def optimize(self, **options: Any) -> Configuration | list[Configuration]:
         """That of SMAC, but trials that were interrupted, which it leaves running, come first."""
-        smbo = self._optimizer
+        smbo, running = self._optimizer, self.runhistory.get_running_trials
         if not self._intensifier.uses_cutoffs:  # which a run history does not store
-            again = self.runhistory.get_running_trials()
+            again = (trial for trial in running() if trial in running())
             smbo._trial_generator = chain(again, smbo._trial_generator)
         return super().optimize(**options)
 

@@ -346,6 +346,24 @@ def test_interrupted_trials_come_first(tmp_path: Path, given: Any, again: str) -
     assert seen[5] == seen[4]
 
 
+def test_each_interrupted_trial_is_evaluated_once_more(tmp_path: Path) -> None:
+    """Of two, the first is interrupted again before the second has its turn."""
+    seen = []
+
+    def interrupted(config: Configuration, seed: int = 0) -> float:
+        seen.append(config)
+        if len(seen) == 1:
+            raise KeyboardInterrupt
+        return target(config)
+
+    smac = facade(tmp_path, Watched(), function=interrupted, n_trials=5)
+    first, second = smac.ask().config, smac.ask().config
+    with pytest.raises(KeyboardInterrupt):
+        search(smac)
+    search(smac)
+    assert seen[:3] == [first, first, second] and len(seen) == 1 + len(smac.runhistory) == 6
+
+
 def test_interrupted_trials_with_cutoffs_stay(tmp_path: Path) -> None:
     """SMAC does not store their cutoffs, without which its runner raises."""
 
