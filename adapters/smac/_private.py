@@ -10,7 +10,7 @@ import logging
 import time
 import warnings
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any, Self
@@ -51,20 +51,9 @@ def next_trial(facade: AbstractFacade) -> TrialInfo | None:
         return None
 
 
-def uses_budgets(facade: AbstractFacade) -> bool:
-    """Whether trials are evaluated at a part of their budget."""
-    return bool(facade.intensifier.uses_budgets)
-
-
 def scenario_of(smbo: SMBO) -> Scenario:
     """The scenario, which callbacks do not get."""
     return smbo._scenario
-
-
-def facade_name(meta: Mapping[str, Any]) -> str | None:
-    """Name of the facade's class in the meta data of a scenario; None if there is none."""
-    name = meta.get("facade", {}).get("name")
-    return None if name is None else str(name)
 
 
 def space_of(model: AbstractModel) -> ConfigurationSpace:
