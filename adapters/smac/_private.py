@@ -10,8 +10,9 @@ import logging
 import time
 import warnings
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any, Self
 
 from ConfigSpace import Configuration, ConfigurationSpace
@@ -50,20 +51,9 @@ def next_trial(facade: AbstractFacade) -> TrialInfo | None:
         return None
 
 
-def uses_budgets(facade: AbstractFacade) -> bool:
-    """Whether trials are evaluated at a part of their budget."""
-    return bool(facade.intensifier.uses_budgets)
-
-
 def scenario_of(smbo: SMBO) -> Scenario:
     """The scenario, which callbacks do not get."""
     return smbo._scenario
-
-
-def facade_name(meta: Mapping[str, Any]) -> str | None:
-    """Name of the facade's class in the meta data of a scenario; None if there is none."""
-    name = meta.get("facade", {}).get("name")
-    return None if name is None else str(name)
 
 
 def space_of(model: AbstractModel) -> ConfigurationSpace:
@@ -90,6 +80,12 @@ class Selector(ConfigSelector):
     Other parts of a facade are accepted and ignored.
     """
 
+    def __init__(self, scenario: Scenario, **options: Any) -> None:
+        super().__init__(scenario, **options)
+        known = logging.root.manager.loggerDict.items()
+        own = (logger for name, logger in known if name.startswith("automl_plugins"))
+        self._speaking = [o for o in own if isinstance(o, logging.Logger) and not o.disabled]
+
     def _set_components(  # type: ignore[override]
         self,
         initial_design: AbstractInitialDesign,
@@ -98,9 +94,8 @@ class Selector(ConfigSelector):
         **others: Any,
     ) -> None:
         # A facade that sets up logging by a file of the user may disable all existing loggers.
-        for name, logger in logging.root.manager.loggerDict.items():
-            if name.startswith("automl_plugins") and isinstance(logger, logging.Logger):
-                logger.disabled = False
+        for logger in self._speaking:
+            logger.disabled = False
         self._runhistory = runhistory
         self._callbacks = [] if callbacks is None else callbacks
         self._initial_design_configs = initial_design.select_configurations()
@@ -136,12 +131,20 @@ class Selector(ConfigSelector):
 
 
 class Facade(HyperparameterOptimizationFacade):
-    """A facade whose search outlives its Dask workers."""
+    """A facade whose search outlives its Dask workers and interruptions."""
 
     def _get_optimizer(self) -> SMBO:
         if isinstance(self._runner, DaskParallelRunner):
             self._runner = DaskRunner.replacing(self._runner)
         return super()._get_optimizer()
+
+    def optimize(self, **options: Any) -> Configuration | list[Configuration]:
+        """That of SMAC, but trials that were interrupted, which it leaves running, come first."""
+        smbo, running = self._optimizer, self.runhistory.get_running_trials
+        if not self._intensifier.uses_cutoffs:  # which a run history does not store
+            again = (trial for trial in running() if trial in running())
+            smbo._trial_generator = chain(again, smbo._trial_generator)
+        return super().optimize(**options)
 
 
 class _Surviving:

@@ -55,6 +55,10 @@ class GBQRFacade(Facade):
 
     ``facade.explain(config)`` says why a configuration was tried.
 
+    After an interruption, ``optimize`` of the same facade, or of a new one with
+    ``overwrite=False``, first evaluates the trials that were running, unless the scenario has
+    cutoffs.
+
     With several workers (of Dask) a trial that kills its process counts as crashed, and the search
     continues. Dask first retries it on three other workers, unless
     ``dask.config.set({"distributed.scheduler.allowed-failures": 0})`` is called before the facade
@@ -91,7 +95,8 @@ class GBQRFacade(Facade):
         check_one_objective(type(self).__name__, scenario)
         if parts.get("multi_objective_algorithm") is not None:
             raise ValueError(
-                f"multi_objective_algorithm: {type(self).__name__} takes one objective."
+                f"multi_objective_algorithm would not be used: {type(self).__name__} takes one"
+                " objective. Leave it out, or use a facade with parts of SMAC only."
             )
         parts = {name: part for name, part in parts.items() if part is not None}
         replaced = sorted(parts.keys() & _MODEL_PARTS)

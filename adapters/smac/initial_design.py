@@ -10,7 +10,6 @@ from smac import Scenario
 from smac.initial_design import AbstractInitialDesign, SobolInitialDesign
 
 from automl_plugins._arguments import check_integer, check_share
-from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs import diverse, knn
 from automl_plugins.meta.memories import Memory
 from automl_plugins.meta.tasks import TaskDescription
@@ -93,7 +92,7 @@ class MetaInitialDesign(AbstractInitialDesign):
         seed: int | None = None,
         exclude: Collection[str] = (),
     ) -> None:
-        space, trials = scenario.configspace, scenario.n_trials
+        space = scenario.configspace
         check_share("max_ratio", max_ratio)
         additional = _checked(additional_configs or [], space)
         usual = _usual(scenario, default, seed)
@@ -110,7 +109,15 @@ class MetaInitialDesign(AbstractInitialDesign):
         self._configs = [*suggested, *rest]
         more = [config for config in additional if config not in self._configs]
         n_additional = len(more) + scenario.use_default_config
-        _check_room(trials, len(suggested), len(rest), n_additional, max_ratio)
+        n = len(self._configs)
+        if max_ratio < 1:  # as SMAC cuts it
+            n = min(n, int(max(1, max_ratio * scenario.n_trials)))
+        if n + n_additional > scenario.n_trials:
+            raise ValueError(
+                f"{len(suggested)} suggestions, {len(rest)} configurations of the default design"
+                f" and {n_additional} additional ones are more than the {scenario.n_trials} trials"
+                " of the scenario: lower n_configs, take another mode, or raise n_trials."
+            )
         super().__init__(
             scenario,
             n_configs=len(self._configs),
@@ -127,7 +134,13 @@ class MetaInitialDesign(AbstractInitialDesign):
             "design": name_of(design),
             "mode": mode,
             "default": SobolInitialDesign.__name__ if default is None else type(default).__name__,
-            "memory": _describe_memory(dataset),
+            "memory": None
+            if dataset is None
+            else {
+                "tasks": len(dataset.tasks),
+                "runs": len(dataset),
+                "hyperparameters": len(dataset.space),
+            },
             "meta_features": None
             if task is None
             else {n: finite_or_none(v) for n, v in task.items()},
@@ -217,32 +230,6 @@ def _usual(
     if any(config.config_space != scenario.configspace for config in found):
         raise ValueError("default is an initial design for another search space.")
     return found
-
-
-def _check_room(
-    trials: int, n_suggested: int, n_rest: int, n_additional: int, max_ratio: float
-) -> None:
-    """Raise a ValueError if a design has more configurations than the scenario has trials."""
-    n = n_suggested + n_rest
-    if max_ratio < 1:  # as SMAC cuts it
-        n = min(n, int(max(1, max_ratio * trials)))
-    if n + n_additional > trials:
-        raise ValueError(
-            f"{n_suggested} suggestions, {n_rest} configurations of the default design and"
-            f" {n_additional} additional ones are more than the {trials} trials of the scenario:"
-            " lower n_configs, take another mode, or raise n_trials."
-        )
-
-
-def _describe_memory(dataset: MetaDataset | None) -> dict[str, int] | None:
-    """What SMAC stores of a memory."""
-    if dataset is None:
-        return None
-    return {
-        "tasks": len(dataset.tasks),
-        "runs": len(dataset),
-        "hyperparameters": len(dataset.space),
-    }
 
 
 def _checked(configs: Any, space: ConfigurationSpace) -> list[Configuration]:

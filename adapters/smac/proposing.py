@@ -50,8 +50,9 @@ class ProposerConfigSelector(Selector):
 
     A proposal depends only on the seed, the number of configurations so far and the run history:
     a resumed run continues as if it had never stopped, except that a ``random_design`` draws anew,
-    and that SMAC draws the order of several instances anew and keeps trials as running that were
-    interrupted.
+    and that SMAC draws the order of several instances anew. Trials that were interrupted stay
+    running ones, except in ``optimize`` of ``GBQRFacade`` and ``AutoFacade``, which evaluate them
+    again; with ask and tell, ``runhistory.get_running_trials()`` has those to evaluate or to tell.
     Seeds and instances of a configuration are averaged, see
     ``automl_plugins.adapters.smac.trials``; with budgets, the highest one with enough
     configurations counts. If the proposer's model fails, a random configuration is taken, with

@@ -24,7 +24,7 @@ from automl_plugins.frameworks import Outcome, Problem, Proposal, TrialStatus
 from automl_plugins.spaces.values import as_configuration, values_of
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from ._private import next_trial, quiet, uses_budgets
+from ._private import next_trial, quiet
 
 _UNLIMITED = 10**6  # trials of a search whose budget is in seconds
 _SMALL = 10_000  # largest size of a space that a search may exhaust
@@ -124,7 +124,7 @@ class SMACMethod:
             parts = {name: _make_part(part, scenario) for name, part in self.parts.items()}
             parts = {"logging_level": False, "overwrite": True} | parts
             facade = self.facade(scenario, **parts)
-        if uses_budgets(facade) and not budgets:
+        if facade.intensifier.uses_budgets and not budgets:
             raise ValueError(
                 f"{self.facade.__name__} evaluates at several fidelities, so it needs steps > 0:"
                 " replay a table with learning curves, or use another facade."

@@ -34,7 +34,6 @@ from automl_plugins.records.trial import Status, Trial, as_number, as_seconds, s
 from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import as_configuration, to_vector, values_of
 
-from ._private import facade_name
 from .replaying import label
 
 Source = RunHistory | AbstractFacade | str | Path
@@ -151,10 +150,8 @@ def runs_in(sources: Source | Iterable[Source] | Mapping[str, Source]) -> list[R
 
     Errors are those of ``runs_of``.
     """
-    if isinstance(sources, RunHistory | AbstractFacade | str | Path):
-        return runs_of(sources)
-    if not isinstance(sources, Iterable):
-        return runs_of(sources)  # which raises
+    if isinstance(sources, Source) or not isinstance(sources, Iterable):
+        return runs_of(sources)  # which raises for what is no source
     if not isinstance(sources, Mapping):
         return [run for source in sources for run in runs_of(source)]
     named = ((str(name), run) for name, source in sources.items() for run in runs_of(source))
@@ -211,7 +208,7 @@ def describe_run(history: RunHistory, scenario: Scenario) -> Run:
 
 
 def _describe(history: RunHistory, space: ConfigurationSpace, facts: Mapping[str, Any]) -> Run:
-    name, facade = facts.get("name"), facade_name(facts.get("_meta", {}))
+    name, facade = facts.get("name"), facts.get("_meta", {}).get("facade", {}).get("name")
     if name is not None and re.fullmatch("[0-9a-f]{32}", name):
         name = None  # a hash that SMAC made up, which differs between seeds
     method = None if facade is None else label(facade)

@@ -53,9 +53,8 @@ def test_exhaustion_is_no_error_here(tmp_path: Path) -> None:
 def test_facades_know_their_budgets_and_their_name(tmp_path: Path) -> None:
     plain = facade(scenario(tmp_path / "a"))
     several = facade(scenario(tmp_path / "b", min_budget=1, max_budget=9), HyperbandFacade)
-    assert not _private.uses_budgets(plain) and _private.uses_budgets(several)
-    assert _private.facade_name(several.scenario.meta) == "HyperbandFacade"
-    assert _private.facade_name({}) is None
+    assert not plain.intensifier.uses_budgets and several.intensifier.uses_budgets
+    assert several.scenario.meta["facade"]["name"] == "HyperbandFacade"
 
 
 def test_callbacks_and_models_know_their_scenario_and_space(tmp_path: Path) -> None:

@@ -321,6 +321,61 @@ def test_a_run_that_is_continued_continues_as_if_it_had_never_stopped(tmp_path: 
     assert selector_of(second).explain(early) == selector_of(first).explain(early)
 
 
+@pytest.mark.parametrize("again", ["same", "new"])
+@pytest.mark.parametrize("given", [{}, HYPERBAND])
+def test_interrupted_trials_come_first(tmp_path: Path, given: Any, again: str) -> None:
+    """SMAC would leave it running: known to the model for ever, and awaited by its bracket."""
+    seen: list[tuple[Configuration, float]] = []
+
+    def interrupted(config: Configuration, seed: int = 0, budget: float = 1.0) -> float:
+        seen.append((config, budget))
+        if len(seen) == 5:
+            raise KeyboardInterrupt
+        return budget_target(config, seed, budget)
+
+    given = {**given, "function": interrupted}
+    smac = facade(tmp_path, gbqr(**QUICK), **given)
+    with pytest.raises(KeyboardInterrupt):
+        search(smac)
+    if again == "new":
+        smac = facade(tmp_path, gbqr(**QUICK), overwrite=False, **given)
+    assert smac.runhistory.running == 1
+    search(smac)
+    n = smac.scenario.n_trials
+    assert (smac.runhistory.finished, smac.runhistory.running, len(seen)) == (n, 0, n + 1)
+    assert seen[5] == seen[4]
+
+
+def test_each_interrupted_trial_is_evaluated_once_more(tmp_path: Path) -> None:
+    """Of two, the first is interrupted again before the second has its turn."""
+    seen = []
+
+    def interrupted(config: Configuration, seed: int = 0) -> float:
+        seen.append(config)
+        if len(seen) == 1:
+            raise KeyboardInterrupt
+        return target(config)
+
+    smac = facade(tmp_path, Watched(), function=interrupted, n_trials=5)
+    first, second = smac.ask().config, smac.ask().config
+    with pytest.raises(KeyboardInterrupt):
+        search(smac)
+    search(smac)
+    assert seen[:3] == [first, first, second] and len(seen) == 1 + len(smac.runhistory) == 6
+
+
+def test_interrupted_trials_with_cutoffs_stay(tmp_path: Path) -> None:
+    """SMAC does not store their cutoffs, without which its runner raises."""
+
+    def function(config: Configuration, seed: int, cutoff: float) -> float:
+        return target(config)
+
+    smac = facade(tmp_path, Watched(), function=function, n_trials=3, runtime_cutoff=9)
+    smac.ask()
+    search(smac)
+    assert (smac.runhistory.finished, smac.runhistory.running) == (2, 1)
+
+
 def test_hyperband_is_continued_within_a_bracket(tmp_path: Path) -> None:
     """Four of its nine configurations are known to its tracker only."""
 
@@ -929,7 +984,7 @@ DESIGNED = partial(
         ({"objectives": ["cost", "time"]}, "takes one objective"),
         (
             {"multi_objective_algorithm": partial(MeanAggregationStrategy)},
-            "takes one objective",
+            "would not be used: GBQRFacade takes one objective. Leave it out",
         ),
         (
             {"config_selector": QUICKLY, "acquisition_function": EI()},
