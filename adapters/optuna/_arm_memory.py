@@ -78,6 +78,7 @@ class ArmMemory(StudyReader):
         self._grids: dict[int, tuple[Any, Grid | None]] = {}
         self._storages: dict[int, _private.ArmStorage] = {}
         self._reported: set[Any] = set()
+        self.asked: BaseDistribution | None = None  # with which a trial served here asked for arms
         self._forget()
 
     def _forget(self) -> None:

@@ -180,7 +180,6 @@ class ArmSampler(SeededSampler):
         Raises:
             ValueError: For a multi-objective study, or an unusable ``cost``.
         """
-        self._refuse_multi_objective(study)
         key = _private.trial_key(study, trial)
         if key not in self._pulls:
             self.infer_relative_search_space(study, trial)
@@ -200,10 +199,10 @@ class ArmSampler(SeededSampler):
         param_distribution: BaseDistribution,
     ) -> Any:
         """The arm of a first trial, or the arm's sampler's value of a single parameter."""
-        self._refuse_multi_objective(study)
         with self._clocked(study, trial):
             asked = self._asked(trial)
             if param_name == self.arm and self.split is None:
+                self._known(_private.whole_study(study)).asked = param_distribution
                 asked = Choices.from_distribution(self.arm, param_distribution)
             pull = self._pulls.get(_private.trial_key(study, trial))
             if pull is None or (pull.arm is None and asked is not None):
@@ -381,11 +380,17 @@ class ArmSampler(SeededSampler):
     # --- parts ----------------------------------------------------------------------------
 
     def _check_settings(self, study: Study, trial: FrozenTrial) -> None:
-        self._refuse_multi_objective(study)
         whole = _private.whole_study(study)
         known = self._known(whole)
         known.view(whole, trial)
         self._check_name(known)
+        if known.asked is not None:
+            Choices.from_distribution(self.arm, known.asked)
+        arms = self._arms(known)
+        for arm in (None,) if arms is None else range(len(arms)):
+            pull = self._pull(study, trial, arms, arm)
+            if isinstance(inner := _private.base_sampler(pull.sampler), SeededSampler):
+                inner._check_settings(pull.study, trial)
 
     @property
     def _budget(self) -> Budget | None:

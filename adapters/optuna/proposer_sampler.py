@@ -182,7 +182,6 @@ class ProposerSampler(SeededSampler):
         Raises:
             ValueError: For a multi-objective study, or an unusable ``cost``.
         """
-        self._refuse_multi_objective(study)
         key = _private.trial_key(study, trial)
         with self._clocked(study, trial):
             asked = self._asked.get(key)
@@ -223,7 +222,6 @@ class ProposerSampler(SeededSampler):
         Where this is the independent sampler of another, it proposes each known parameter, given
         the values that the trial has by then.
         """
-        self._refuse_multi_objective(study)
         with self._clocked(study, trial):
             key = _private.trial_key(study, trial)
             foretold, asked = self._foretold.get(key, {}), self._asked.get(key)
@@ -261,7 +259,6 @@ class ProposerSampler(SeededSampler):
     # --- parts ----------------------------------------------------------------------------
 
     def _check_settings(self, study: Study, trial: FrozenTrial) -> None:
-        self._refuse_multi_objective(study)
         reader = self._reader(study)
         reader.space(reader.view(study, trial), {})
 
