@@ -50,7 +50,7 @@ class ArmMemory(StudyReader):
     """The cache that a sampler of arms keeps of one study; it can be rebuilt from the trials.
 
     Args:
-        study: The whole study.
+        study: The study, as shown to the sampler.
         key: Name of the parameter whose choices are the arms, or the key of ``split``.
         cost: How seconds are read from a trial.
         reward_range: Values of the objective with the rewards 0 and 1, if known.

@@ -33,7 +33,7 @@ from .space import single_value
 
 Factory = Callable[..., BaseSampler]
 Inner = BaseSampler | Factory | None
-Key = tuple[int, tuple[int, str, str], int | None]  # storage, study, arm
+Key = tuple[_private.StudyKey, int | None]  # of the study, and the arm
 
 START_UP = 40  # random trials of the default inner samplers of all arms together
 _REDRAWS = 3  # further draws where the arm has tried the configuration

@@ -37,7 +37,7 @@ _CHUNK = 2045  # characters of an attribute, as many as Optuna's CmaEsSampler wr
 
 
 TrialKey = tuple[int, int, int]
-StudyKey = tuple[int, tuple[int, str, str], int]
+StudyKey = tuple[int, int, str, str]
 
 
 def trial_key(study: Study, trial: FrozenTrial) -> TrialKey:
@@ -46,13 +46,12 @@ def trial_key(study: Study, trial: FrozenTrial) -> TrialKey:
 
 
 def study_key(study: Study) -> StudyKey:
-    """Identity of a study, or of the bracket that ``HyperbandPruner`` shows to a sampler.
+    """Identity of a study in this process, the same in every bracket of it.
 
     A database may give the id of a deleted study to another one.
     """
-    bracket = getattr(study, "_bracket_id", -1)
     directions = "/".join(direction.name for direction in study.directions)
-    return id(study._storage), (study._study_id, study.study_name, directions), bracket
+    return id(study._storage), study._study_id, study.study_name, directions
 
 
 def storage_of(study: Study) -> Any:
@@ -401,7 +400,6 @@ class ArmStudy(Study):
         self._storage: Any = storage
         self._study_id = study._study_id
         self._directions = study._directions
-        self._bracket_id = getattr(study, "_bracket_id", -1)
         self._thread_local = type(study._thread_local)()
         self._stop_flag = False
 

@@ -156,7 +156,7 @@ class ArmSampler(SeededSampler):
             return
         pull = self._pulls.pop(_private.trial_key(study, trial), None)
         if pull is None:  # all its values were given, or another process asked for them
-            arms = self._asked(trial) or self._arms(self._known(_private.whole_study(study)))
+            arms = self._asked(trial) or self._arms(self._known(study))
             pull = self._pull(study, trial, arms, None if arms is None else arms.owner(trial))
         pull.sampler.after_trial(pull.study, trial, state, values)
         self._store_overhead(study, trial)  # after the arm's sampler, whose time is part of it
@@ -202,7 +202,7 @@ class ArmSampler(SeededSampler):
         with self._clocked(study, trial):
             asked = self._asked(trial)
             if param_name == self.arm and self.split is None:
-                self._known(_private.whole_study(study)).asked = param_distribution
+                self._known(study).asked = param_distribution
                 asked = Choices.from_distribution(self.arm, param_distribution)
             pull = self._pulls.get(_private.trial_key(study, trial))
             if pull is None or (pull.arm is None and asked is not None):
@@ -221,9 +221,8 @@ class ArmSampler(SeededSampler):
 
         ``before_trial`` of the arm's sampler is called here, for its arm was not known before.
         """
-        whole = _private.whole_study(study)
-        known = self._known(whole)
-        view = known.view(whole, trial)
+        known = self._known(study)
+        view = known.view(study, trial)
         self._check_name(known)
         arms = asked or self._asked(trial) or self._arms(known)
         arm = None
@@ -255,13 +254,12 @@ class ArmSampler(SeededSampler):
         arm: int | None,
         view: View | None = None,
     ) -> Pull:
-        whole = _private.whole_study(study)
-        known = self._known(whole)
+        known = self._known(study)
         seen, grid = study, None
         if arms is not None and arm is not None:
             seen = known.study_of(study, arms, arm)
             grid = None if view is None else known.grid(view, arms, arm)
-        own = (*_private.study_key(whole)[:2], arm)
+        own = _private.study_key(study), arm
         return Pull(
             arms=arms,
             arm=arm,
@@ -275,10 +273,9 @@ class ArmSampler(SeededSampler):
 
     def _look_again(self, study: Study, trial: FrozenTrial, pull: Pull) -> None:
         """Take what others have published since the pull began from its untried configurations."""
-        whole = _private.whole_study(study)
-        known = self._known(whole)
+        known = self._known(study)
         assert pull.grid is not None and pull.arms is not None and pull.arm is not None
-        grid = known.grid(known.view(whole, trial), pull.arms, pull.arm)
+        grid = known.grid(known.view(study, trial), pull.arms, pull.arm)
         if grid is not None and grid.union is pull.grid.union:
             pull.grid = grid
 
@@ -369,7 +366,7 @@ class ArmSampler(SeededSampler):
             return
         if pull.arms is None or pull.arm is None:
             return
-        known = self._known(_private.whole_study(study))
+        known = self._known(study)
         if name in known.parameters.get(pull.arm, ()) and known.first_time(("alone", name)):
             _logger.warning(
                 f"Parameter {name!r} of trial {trial.number} ({pull.arms.describe(pull.arm)}) is"
@@ -380,9 +377,8 @@ class ArmSampler(SeededSampler):
     # --- parts ----------------------------------------------------------------------------
 
     def _check_settings(self, study: Study, trial: FrozenTrial) -> None:
-        whole = _private.whole_study(study)
-        known = self._known(whole)
-        known.view(whole, trial)
+        known = self._known(study)
+        known.view(study, trial)
         self._check_name(known)
         if known.asked is not None:
             Choices.from_distribution(self.arm, known.asked)
@@ -397,11 +393,6 @@ class ArmSampler(SeededSampler):
         """The budget of rounds; None for samplers without rounds."""
         return None
 
-    def _known(self, whole: Study) -> ArmMemory:
-        key, scale = _private.study_key(whole), self.reward_range
-        return self._studies.of(
-            key,
-            lambda: ArmMemory(
-                whole, self.arm, self.cost, scale, self.split, self.declared, self._budget
-            ),
-        )
+    def _known(self, study: Study) -> ArmMemory:
+        settings = self.arm, self.cost, self.reward_range, self.split, self.declared, self._budget
+        return self._studies.of(_private.study_key(study), lambda: ArmMemory(study, *settings))

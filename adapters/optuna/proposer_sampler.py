@@ -379,9 +379,8 @@ class ProposerSampler(SeededSampler):
         return self._proposer
 
     def _reader(self, study: Study) -> StudyReader:
-        known = self._search_space, self._ordinal, self._foresight
-        key = _private.study_key(_private.whole_study(study))
-        return self._readers.of(key, lambda: StudyReader(study, self._cost, *known))
+        known = self._cost, self._search_space, self._ordinal, self._foresight
+        return self._readers.of(_private.study_key(study), lambda: StudyReader(study, *known))
 
     def _note(
         self, study: Study, trial: FrozenTrial, union: UnionSpace, proposal: Proposal

@@ -91,8 +91,7 @@ class SeededSampler(ShowsArguments, BaseSampler):
         """
         # The sampler inside an arm gets the event within the objective, which ends the trial.
         within = isinstance(study, _private.ArmStudy)
-        key = _private.study_key(_private.whole_study(study))
-        if self._refused.pop(key, False) and not within:
+        if self._refused.pop(_private.study_key(study), False) and not within:
             try:
                 self._refuse_multi_objective(study)
                 self._check_settings(study, trial)
@@ -117,7 +116,7 @@ class SeededSampler(ShowsArguments, BaseSampler):
             self._refuse_multi_objective(study)
             yield
         except ValueError:
-            self._refused[_private.study_key(_private.whole_study(study))] = True
+            self._refused[_private.study_key(study)] = True
             raise
         finally:
             key = _private.trial_key(study, trial)
