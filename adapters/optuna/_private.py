@@ -17,7 +17,7 @@ from typing import Any, cast
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.samplers import BaseSampler, PartialFixedSampler
 from optuna.storages import BaseStorage, InMemoryStorage
-from optuna.study import Study, StudyDirection
+from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from automl_plugins.records.trial import as_number
@@ -353,25 +353,9 @@ class ArmStorage:
             self._narrowed[trial.number] = self._narrow(trial)
         return self._narrowed[trial.number]
 
-    def get_n_trials(
-        self, study_id: int, state: TrialState | tuple[TrialState, ...] | None = None
-    ) -> int:
-        """Number of the arm's trials."""
-        states = (state,) if isinstance(state, TrialState) else state
-        return len(self.get_all_trials(study_id, deepcopy=False, states=states))
-
-    def get_best_trial(self, study_id: int) -> FrozenTrial:
-        """The arm's best complete trial.
-
-        Raises:
-            ValueError: If none is complete.
-        """
-        trials = self.get_all_trials(study_id, deepcopy=False, states=(TrialState.COMPLETE,))
-        if not trials:
-            raise ValueError("No trials are completed yet.")
-        direction = self._storage.get_study_directions(study_id)[0]
-        better = max if direction == StudyDirection.MAXIMIZE else min
-        return better(trials, key=lambda trial: trial.values[0])
+    # By ``get_all_trials``, as in every storage.
+    get_n_trials: Any = BaseStorage.get_n_trials
+    get_best_trial: Any = BaseStorage.get_best_trial
 
     def get_study_system_attrs(self, study_id: int) -> dict[str, Any]:
         """The attributes that the arm's sampler gave the study, and those of the study itself."""
