@@ -267,7 +267,6 @@ class ArmSampler(SeededSampler):
             study=seen,
             grid=grid,
             samplers=self._samplers,
-            streams=self._streams,
             has_changed=known.has_changed,
         )
 
