@@ -235,9 +235,7 @@ def test_nothing_is_kept_of_a_trial_that_has_finished(failing: bool) -> None:
     kept = (
         sampler._asked,
         sampler._unawaited,
-        sampler._foretold,
         sampler._overheads,
-        sampler._unproposed,
         sampler._refused,
     )
     assert not any(kept), kept
