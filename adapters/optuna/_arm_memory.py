@@ -71,7 +71,6 @@ class ArmMemory(StudyReader):
     ) -> None:
         super().__init__(study, cost, {}, {})
         self.arms: Arms | None = declared if split is not None else None  # once they are known
-        self.maximize = self._maximize  # whether larger objective values are better
         self._key, self._split, self._budget = key, split, budget
         self._range = loss_range(reward_range, maximize=self.maximize)
         self._unions: dict[int, tuple[Any, UnionSpace]] = {}
@@ -114,8 +113,7 @@ class ArmMemory(StudyReader):
             if self.has_changed(name, distribution):
                 self._changed.add(name)
             self._first.setdefault(name, distribution)
-        if self._split is None and self._key in trial.distributions:
-            self.arms = Choices.from_distribution(self._key, trial.distributions[self._key])
+        self.arms = self._asked(trial) or self.arms
         index = self._owner(trial)
         if trial.state.is_finished():
             self.owner[trial.number] = index
@@ -128,10 +126,14 @@ class ArmMemory(StudyReader):
             self.rounds[opened.index, trial.number] = (float(amount), str(unit)), opened
         return row
 
+    def _asked(self, trial: FrozenTrial) -> Arms | None:
+        """The arms, if a trial has asked for them."""
+        if self._split is not None or self._key not in trial.distributions:
+            return None
+        return Choices.from_distribution(self._key, trial.distributions[self._key])
+
     def _owner(self, trial: FrozenTrial) -> int | None:
-        arms = self.arms
-        if self._split is None and self._key in trial.distributions:
-            arms = Choices.from_distribution(self._key, trial.distributions[self._key])
+        arms = self._asked(trial) or self.arms
         if arms is None:
             return None if trial.state.is_finished() else _private.read_arm(trial, self._key)
         return arms.owner(trial)

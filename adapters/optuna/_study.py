@@ -94,7 +94,7 @@ class StudyReader:
         foresight: Foresight | None = None,
     ) -> None:
         self._storage = _private.storage_of(study)  # kept alive: its ``id`` is a key of caches
-        self._maximize = is_maximized(study)
+        self.maximize = is_maximized(study)  # whether larger objective values are better
         self._cost = cost
         self._declared = dict(declared)
         self._ordinal = ordinal
@@ -165,9 +165,9 @@ class StudyReader:
     def _read(self, trial: FrozenTrial) -> StudyTrial:
         """Read a trial; one that runs or failed with proposed values that it has not asked for."""
         try:
-            row = read_trial(trial, maximize=self._maximize, cost=self._cost)
+            row = read_trial(trial, maximize=self.maximize, cost=self._cost)
         except UnusableCost as error:
-            row = read_trial(trial, maximize=self._maximize, cost=lambda _: None)
+            row = read_trial(trial, maximize=self.maximize, cost=lambda _: None)
             if row.status == Status.COMPLETE:  # others may have stopped before they had a cost
                 self._unusable.append(error)
         if row.status not in (Status.COMPLETE, Status.PRUNED):
