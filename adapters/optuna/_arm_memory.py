@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +17,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.bandits.records import Pulls, loss_range
 from automl_plugins.bandits.successive_filtering import Round
+from automl_plugins.newest import Newest
 from automl_plugins.proposers.design import distances
 from automl_plugins.proposers.explanation import ArmFacts
 from automl_plugins.records.trial import Status
@@ -73,8 +75,9 @@ class ArmMemory(StudyReader):
         self.arms: Arms | None = declared if split is not None else None  # once they are known
         self._key, self._split, self._budget = key, split, budget
         self._range = loss_range(reward_range, maximize=self.maximize)
-        self._unions: dict[int, tuple[Any, UnionSpace]] = {}
-        self._grids: dict[int, tuple[Any, Grid | None]] = {}
+        # By arm, its space and its configurations.
+        self._unions: dict[int, Newest[UnionSpace]] = defaultdict(Newest)
+        self._grids: dict[int, Newest[Grid | None]] = defaultdict(Newest)
         self._storages: dict[int, _private.ArmStorage] = {}
         self._reported: set[Any] = set()
         self.asked: BaseDistribution | None = None  # with which a trial served here asked for arms
@@ -261,10 +264,7 @@ class ArmMemory(StudyReader):
         rows = np.flatnonzero(view.values(self._key) == index)
         running = [row for row in view.running if row.values.get(self._key) == index]
         key = (len(rows), [(row.number, dict(row.values)) for row in running])
-        known = self._grids.get(index)
-        if known is None or known[0] != key:
-            known = self._grids[index] = (key, self._list(view, arms, index, rows))
-        return known[1]
+        return self._grids[index].get(key, lambda: self._list(view, arms, index, rows))
 
     def _list(self, view: View, arms: Arms, index: int, rows: IntArray) -> Grid | None:
         parameters = dict(sorted(self.parameters[index].items()))
@@ -275,10 +275,8 @@ class ArmMemory(StudyReader):
             return None
         complete = {name: column[full] for name, column in values.items()}
         facts = (parameters, infer_rules(complete, parameters))
-        known = self._unions.get(index)
-        if known is None or known[0] != facts:
-            known = self._unions[index] = (facts, UnionSpace(*facts))
-        union, space = known[1], known[1].vectors
+        union = self._unions[index].get(facts, lambda: UnionSpace(*facts))
+        space = union.vectors
         everything = space.enumerate(_MOST * len(arms) if arms.whole else _MOST)
         if everything is None:
             return None
