@@ -70,10 +70,11 @@ class WeightedModelSampler(ArmSampler):
         inner: As in ``BanditSampler``; but None draws at random.
         **options: Keywords that all samplers of arms take. ``seed``: non-negative integer; None
             (the default) draws one and logs it. ``reward_range``: values of the objective with
-            the rewards 0 and 1, in either order; None (the default) scales by the trials.
-            ``cost``: where the seconds of a trial come from, as in ``SurrogateSampler``; None
-            (the default) is its duration. ``search_space``: distributions by name that are known
-            up front, by default none; that of ``arm`` is used, or all of them with ``split``.
+            the rewards 0 and 1, in either order; None (the default) scales by the trials. An
+            infeasible trial has the reward 0. ``cost``: where the seconds of a trial come from, as
+            in ``SurrogateSampler``; None (the default) is its duration. ``search_space``:
+            distributions by name that are known up front, by default none; that of ``arm`` is
+            used, or all of them with ``split``.
             ``warn_independent_sampling`` (True by default): log a warning, once for each name,
             when the given ``inner`` leaves a known parameter out of its joint proposal.
 

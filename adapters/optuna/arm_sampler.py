@@ -69,23 +69,12 @@ class ArmSampler(SeededSampler):
     all have been tried; only processes that propose at the same moment may choose the same one.
 
     Args:
-        arm: Name of the categorical parameter.
-        inner: Sampler inside the arms. An instance: every arm gets a copy, whose random state is
-            lost with the process, as always in Optuna. A function of a seed that returns a
-            sampler, or a sampler class: called for every trial with its own seed, so that a
-            resumed study continues as if it had never stopped. None takes the default.
+        arm, inner: See ``BanditSampler``.
         default_inner: Returns the default factory for a number of arms.
         split: How the search space is split, if cells are the arms.
-        search_space: Distributions known up front: only that of ``arm`` is used, or all of them
-            with ``split``. Without it the arms are known once a trial has asked for them, and
-            cells are made of the parameters of the first complete trial.
-        warn_independent_sampling: Log a warning, once for each name, when the given ``inner``
-            leaves a known parameter of the arm out of its joint proposal.
-        reward_range: Values of the objective with the rewards 0 and 1, in either order; None
-            scales by the trials, see ``automl_plugins.bandits.records``. Infeasible trials have
-            the reward 0.
-        cost: Where the seconds of a trial come from, see ``SurrogateSampler``.
-        seed: Non-negative integer; None draws one and logs it.
+        **foreign: Anything else, which is refused with what to do.
+
+    All others are those of ``WeightedModelSampler``.
 
     Raises:
         ValueError: For an argument outside its range, or an arm that is not categorical.
