@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +17,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.bandits.records import Pulls, loss_range
 from automl_plugins.bandits.successive_filtering import Round
+from automl_plugins.newest import Newest
 from automl_plugins.proposers.design import distances
 from automl_plugins.proposers.explanation import ArmFacts
 from automl_plugins.records.trial import Status
@@ -50,7 +52,7 @@ class ArmMemory(StudyReader):
     """The cache that a sampler of arms keeps of one study; it can be rebuilt from the trials.
 
     Args:
-        study: The whole study.
+        study: The study, as shown to the sampler.
         key: Name of the parameter whose choices are the arms, or the key of ``split``.
         cost: How seconds are read from a trial.
         reward_range: Values of the objective with the rewards 0 and 1, if known.
@@ -71,13 +73,14 @@ class ArmMemory(StudyReader):
     ) -> None:
         super().__init__(study, cost, {}, {})
         self.arms: Arms | None = declared if split is not None else None  # once they are known
-        self.maximize = self._maximize  # whether larger objective values are better
         self._key, self._split, self._budget = key, split, budget
         self._range = loss_range(reward_range, maximize=self.maximize)
-        self._unions: dict[int, tuple[Any, UnionSpace]] = {}
-        self._grids: dict[int, tuple[Any, Grid | None]] = {}
+        # By arm, its space and its configurations.
+        self._unions: dict[int, Newest[UnionSpace]] = defaultdict(Newest)
+        self._grids: dict[int, Newest[Grid | None]] = defaultdict(Newest)
         self._storages: dict[int, _private.ArmStorage] = {}
         self._reported: set[Any] = set()
+        self.asked: BaseDistribution | None = None  # with which a trial served here asked for arms
         self._forget()
 
     def _forget(self) -> None:
@@ -113,8 +116,7 @@ class ArmMemory(StudyReader):
             if self.has_changed(name, distribution):
                 self._changed.add(name)
             self._first.setdefault(name, distribution)
-        if self._split is None and self._key in trial.distributions:
-            self.arms = Choices.from_distribution(self._key, trial.distributions[self._key])
+        self.arms = self._asked(trial) or self.arms
         index = self._owner(trial)
         if trial.state.is_finished():
             self.owner[trial.number] = index
@@ -127,10 +129,14 @@ class ArmMemory(StudyReader):
             self.rounds[opened.index, trial.number] = (float(amount), str(unit)), opened
         return row
 
+    def _asked(self, trial: FrozenTrial) -> Arms | None:
+        """The arms, if a trial has asked for them."""
+        if self._split is not None or self._key not in trial.distributions:
+            return None
+        return Choices.from_distribution(self._key, trial.distributions[self._key])
+
     def _owner(self, trial: FrozenTrial) -> int | None:
-        arms = self.arms
-        if self._split is None and self._key in trial.distributions:
-            arms = Choices.from_distribution(self._key, trial.distributions[self._key])
+        arms = self._asked(trial) or self.arms
         if arms is None:
             return None if trial.state.is_finished() else _private.read_arm(trial, self._key)
         return arms.owner(trial)
@@ -258,10 +264,7 @@ class ArmMemory(StudyReader):
         rows = np.flatnonzero(view.values(self._key) == index)
         running = [row for row in view.running if row.values.get(self._key) == index]
         key = (len(rows), [(row.number, dict(row.values)) for row in running])
-        known = self._grids.get(index)
-        if known is None or known[0] != key:
-            known = self._grids[index] = (key, self._list(view, arms, index, rows))
-        return known[1]
+        return self._grids[index].get(key, lambda: self._list(view, arms, index, rows))
 
     def _list(self, view: View, arms: Arms, index: int, rows: IntArray) -> Grid | None:
         parameters = dict(sorted(self.parameters[index].items()))
@@ -272,10 +275,8 @@ class ArmMemory(StudyReader):
             return None
         complete = {name: column[full] for name, column in values.items()}
         facts = (parameters, infer_rules(complete, parameters))
-        known = self._unions.get(index)
-        if known is None or known[0] != facts:
-            known = self._unions[index] = (facts, UnionSpace(*facts))
-        union, space = known[1], known[1].vectors
+        union = self._unions[index].get(facts, lambda: UnionSpace(*facts))
+        space = union.vectors
         everything = space.enumerate(_MOST * len(arms) if arms.whole else _MOST)
         if everything is None:
             return None

@@ -28,7 +28,7 @@ from automl_plugins.spaces.restriction import Domain, Range
 
 from . import _private
 from ._steps import steps_of
-from .space import Distributions, hyperparameter_of
+from .space import Distributions, hyperparameter_of, internal_of
 
 _LONGEST = 100  # characters of a key
 
@@ -164,11 +164,9 @@ class Cells(Arms):
         agree = np.ones(len(self), dtype=bool)
         for column, (name, distribution) in enumerate(self.distributions.items()):
             if name in values:
-                try:
-                    internal = float(distribution.to_internal_repr(values[name]))
-                except ValueError:  # not one of the choices
-                    continue
-                agree &= self.places[:, column] == self._part(name, np.array([internal]))
+                internal = np.array([internal_of(distribution, values[name])])
+                if not np.isnan(internal):  # it is one of the choices
+                    agree &= self.places[:, column] == self._part(name, internal)
         return np.flatnonzero(agree).tolist()
 
     def narrow(self, index: int, name: str, distribution: BaseDistribution) -> BaseDistribution:

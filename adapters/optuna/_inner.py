@@ -29,11 +29,12 @@ from ._arm_memory import Grid
 from ._arms import Arms, Choices
 from ._union import UnionSpace
 from .proposer_sampler import ProposerSampler
+from .seeded_sampler import Cache
 from .space import single_value
 
 Factory = Callable[..., BaseSampler]
 Inner = BaseSampler | Factory | None
-Key = tuple[int, tuple[int, str, str], int | None]  # storage, study, arm
+Key = tuple[_private.StudyKey, int | None]  # of the study, and the arm
 
 START_UP = 40  # random trials of the default inner samplers of all arms together
 _REDRAWS = 3  # further draws where the arm has tried the configuration
@@ -87,11 +88,8 @@ class InnerSamplers:
         self._inner = inner
         self._default_for = default
         self.default = inner is None
-        self._streams = streams
-        self._copies: dict[Key, BaseSampler] = {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_copies": {}}  # the keys are of this process
+        self.streams = streams
+        self._copies: Cache[Key, BaseSampler] = Cache()
 
     @property
     def name(self) -> str:
@@ -105,7 +103,7 @@ class InnerSamplers:
             if key not in self._copies:
                 self._copies.setdefault(key, copy.deepcopy(self._inner))
             return self._copies[key]
-        return self._fresh(n_arms, self._streams.integer("inner", number))
+        return self._fresh(n_arms, self.streams.integer("inner", number))
 
     def of_name(
         self, sampler: BaseSampler, n_arms: int, number: int, name: str, attempt: int = 0
@@ -117,7 +115,7 @@ class InnerSamplers:
         if isinstance(self._inner, BaseSampler) or isinstance(sampler, ProposerSampler):
             return sampler  # that of a proposer has streams by name, and knows what it proposed
         index = (number, crc32(name.encode()), attempt)
-        return self._fresh(n_arms, self._streams.integer("inner of a name", *index))
+        return self._fresh(n_arms, self.streams.integer("inner of a name", *index))
 
     def reseed_rng(self) -> None:
         """Reseed the copies; samplers seeded by the streams already differ between trials."""
@@ -152,7 +150,6 @@ class Pull:
     study: Study  # as that sampler sees it
     grid: Grid | None  # the arm's configurations, if they are few
     samplers: InnerSamplers
-    streams: Streams
     has_changed: Callable[[str, BaseDistribution], bool]  # see ``ArmMemory``
     joint: dict[str, BaseDistribution] = field(default_factory=dict)  # what is proposed jointly
 
@@ -225,7 +222,7 @@ class Pull:
                 return single_value(own)
         if not can_be_sampled(own):
             index = (trial.number, crc32(name.encode()), attempt)
-            return _draw(name, own, self.streams.generator("beyond reckoning", *index))
+            return _draw(name, own, self.samplers.streams.generator("beyond reckoning", *index))
         sampler = self.samplers.of_name(self.sampler, n_arms, trial.number, name, attempt)
         seen = self.study
         if self.has_changed(name, distribution):
@@ -255,7 +252,7 @@ class Pull:
             if not len(grid.untried) or grid.is_untried(vector):
                 break
         else:
-            rng = self.streams.generator("untried", trial.number)
+            rng = self.samplers.streams.generator("untried", trial.number)
             nearest = grid.nearest(vector, held, rng)
             if nearest is not None:
                 values, vector = grid.union.values(nearest, rng), nearest

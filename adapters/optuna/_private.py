@@ -17,7 +17,7 @@ from typing import Any, cast
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.samplers import BaseSampler, PartialFixedSampler
 from optuna.storages import BaseStorage, InMemoryStorage
-from optuna.study import Study, StudyDirection
+from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from automl_plugins.records.trial import as_number
@@ -37,7 +37,7 @@ _CHUNK = 2045  # characters of an attribute, as many as Optuna's CmaEsSampler wr
 
 
 TrialKey = tuple[int, int, int]
-StudyKey = tuple[int, tuple[int, str, str], int]
+StudyKey = tuple[int, int, str, str]
 
 
 def trial_key(study: Study, trial: FrozenTrial) -> TrialKey:
@@ -46,13 +46,12 @@ def trial_key(study: Study, trial: FrozenTrial) -> TrialKey:
 
 
 def study_key(study: Study) -> StudyKey:
-    """Identity of a study, or of the bracket that ``HyperbandPruner`` shows to a sampler.
+    """Identity of a study in this process, the same in every bracket of it.
 
     A database may give the id of a deleted study to another one.
     """
-    bracket = getattr(study, "_bracket_id", -1)
     directions = "/".join(direction.name for direction in study.directions)
-    return id(study._storage), (study._study_id, study.study_name, directions), bracket
+    return id(study._storage), study._study_id, study.study_name, directions
 
 
 def storage_of(study: Study) -> Any:
@@ -354,25 +353,9 @@ class ArmStorage:
             self._narrowed[trial.number] = self._narrow(trial)
         return self._narrowed[trial.number]
 
-    def get_n_trials(
-        self, study_id: int, state: TrialState | tuple[TrialState, ...] | None = None
-    ) -> int:
-        """Number of the arm's trials."""
-        states = (state,) if isinstance(state, TrialState) else state
-        return len(self.get_all_trials(study_id, deepcopy=False, states=states))
-
-    def get_best_trial(self, study_id: int) -> FrozenTrial:
-        """The arm's best complete trial.
-
-        Raises:
-            ValueError: If none is complete.
-        """
-        trials = self.get_all_trials(study_id, deepcopy=False, states=(TrialState.COMPLETE,))
-        if not trials:
-            raise ValueError("No trials are completed yet.")
-        direction = self._storage.get_study_directions(study_id)[0]
-        better = max if direction == StudyDirection.MAXIMIZE else min
-        return better(trials, key=lambda trial: trial.values[0])
+    # By ``get_all_trials``, as in every storage.
+    get_n_trials: Any = BaseStorage.get_n_trials
+    get_best_trial: Any = BaseStorage.get_best_trial
 
     def get_study_system_attrs(self, study_id: int) -> dict[str, Any]:
         """The attributes that the arm's sampler gave the study, and those of the study itself."""
@@ -401,7 +384,6 @@ class ArmStudy(Study):
         self._storage: Any = storage
         self._study_id = study._study_id
         self._directions = study._directions
-        self._bracket_id = getattr(study, "_bracket_id", -1)
         self._thread_local = type(study._thread_local)()
         self._stop_flag = False
 

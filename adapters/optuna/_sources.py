@@ -89,7 +89,8 @@ def read_sources(sources: AnySources | None, task: str | None = None) -> Sources
                 " address, records of tasks, the name of a bundled one, or 'auto'. Got"
                 f" {describe(sources)}.{hint_of_kind(sources)}"
             ) from None
-        distributions = _expected(memory.known)
+        space = recorded_space(memory.known)  # None if they are unknown or contradictory
+        distributions = {} if space is None else distributions_of(space)
     tasks: list[Sequence[Mapping[str, Any]]]
     if isinstance(known := memory.known, MetaDataset):
         tasks = [to_values(known.space, known.distinct[0])]
@@ -197,9 +198,3 @@ def _is_between(value: float, low: float, step: float | None) -> bool:
         return bool(step and (value - low) % step)
     # Not %, by which 0.3 is nearly a whole step of 0.1 too far.
     return abs(math.remainder(value - low, step)) > 1e-9 * step
-
-
-def _expected(known: MetaDataset | list[TaskRecord]) -> Distributions:
-    """Distributions of the recorded spaces; empty if they are unknown or contradictory."""
-    space = recorded_space(known)
-    return {} if space is None else distributions_of(space)

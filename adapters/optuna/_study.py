@@ -67,7 +67,6 @@ class Reading:
     n_trials: int = 0  # length of the list that was read
     last: int = -1  # number of the last trial in it
     still_open: tuple[int, ...] = ()  # places in the list of the trials that had not finished
-    has_cost: bool = False  # whether a finished trial has the user attribute of ``cost``
 
     def is_continued_by(self, trials: list[FrozenTrial]) -> bool:
         """Whether ``trials`` begins with the list that was read."""
@@ -95,13 +94,14 @@ class StudyReader:
         foresight: Foresight | None = None,
     ) -> None:
         self._storage = _private.storage_of(study)  # kept alive: its ``id`` is a key of caches
-        self._maximize = is_maximized(study)
+        self.maximize = is_maximized(study)  # whether larger objective values are better
         self._cost = cost
         self._declared = dict(declared)
         self._ordinal = ordinal
         self._foresight = foresight or Foresight({}, ())
         self._reading = Reading()
         self._unusable: list[UnusableCost] = []  # of the trials that are being read
+        self._has_cost = False  # whether a finished trial has the user attribute of ``cost``
         self._said = False  # that no trial has a cost
         self._begun: int | None = None  # number of the first trial that the study was read for
         self._conditions: tuple[int, list[Rule], set[str]] = (-1, [], set())
@@ -127,7 +127,7 @@ class StudyReader:
         reading = self._reading  # read once: threads share the sampler
         trials = _private.whole_study(study).get_trials(deepcopy=False)
         if not reading.is_continued_by(trials):  # lost or reordered, or of another study
-            reading, self._begun = Reading(), trial.number
+            reading, self._begun, self._has_cost = Reading(), trial.number, False
             self._conditions, self._finished = (-1, [], set()), None
         columns = reading.columns
         finished: list[FrozenTrial] = []
@@ -143,17 +143,15 @@ class StudyReader:
             still_open.append(position)
             if other.state == TrialState.RUNNING and other.number != trial.number:
                 running.append(other)
-        named = isinstance(self._cost, str)  # a callable need not have a hash
-        has_cost = reading.has_cost or (
-            named and any(self._cost in t.user_attrs for t in finished)
-        )
         if finished:
             self._unusable = []
             columns = columns.extended([self._read(t) for t in finished])
-            self._check_cost(columns, has_cost)
+            if isinstance(self._cost, str):  # a callable need not have a hash
+                self._has_cost |= any(self._cost in t.user_attrs for t in finished)
+            self._check_cost(columns)
         oldest = oldest_running(columns.facts("number")) if running else 0
         last = trials[-1].number if trials else -1
-        self._reading = Reading(columns, len(trials), last, tuple(still_open), has_cost)
+        self._reading = Reading(columns, len(trials), last, tuple(still_open))
         begun = unix_time(trial.datetime_start, local=True)
         # "Not before", for a start that is not known is NaN and must count as recent.
         rows = [self._read(other) for other in running if other.number >= oldest]
@@ -167,16 +165,16 @@ class StudyReader:
     def _read(self, trial: FrozenTrial) -> StudyTrial:
         """Read a trial; one that runs or failed with proposed values that it has not asked for."""
         try:
-            row = read_trial(trial, maximize=self._maximize, cost=self._cost)
+            row = read_trial(trial, maximize=self.maximize, cost=self._cost)
         except UnusableCost as error:
-            row = read_trial(trial, maximize=self._maximize, cost=lambda _: None)
+            row = read_trial(trial, maximize=self.maximize, cost=lambda _: None)
             if row.status == Status.COMPLETE:  # others may have stopped before they had a cost
                 self._unusable.append(error)
         if row.status not in (Status.COMPLETE, Status.PRUNED):
             row.values.update(_private.read_proposal(trial) | row.values)
         return row
 
-    def _check_cost(self, columns: StudyColumns, has_cost: bool) -> None:
+    def _check_cost(self, columns: StudyColumns) -> None:
         if self._unusable:
             is_known = np.isfinite(columns.facts("seconds")).any()
             for error in self._unusable:
@@ -191,7 +189,7 @@ class StudyReader:
                 f"cost={self._cost!r} has returned no number of seconds for any of"
                 f" {len(columns)} trials: the search does without seconds."
             )
-        if has_cost or not isinstance(self._cost, str) or self._cost == "duration":
+        if self._has_cost or not isinstance(self._cost, str) or self._cost == "duration":
             return
         # Earlier ones may be of an objective that did not know of the cost yet.
         assert self._begun is not None

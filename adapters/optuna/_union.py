@@ -22,7 +22,7 @@ from automl_plugins.spaces.values import index_of
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from ._steps import steps_of
-from .space import Distributions, hyperparameter_of, parent_values, stored_choices
+from .space import Distributions, hyperparameter_of, internal_of, parent_values, stored_choices
 
 POSITION = FloatDistribution(0.0, 1.0)
 """The distribution of the position in a range that moves, see ``_moving``; compare with ``is``."""
@@ -160,11 +160,8 @@ class UnionSpace:
         vector = np.full(self.vectors.d, np.nan)
         for name, value in values.items():
             if name in self.column and name not in self.moving:
-                try:
-                    internal = self.distributions[name].to_internal_repr(value)
-                except ValueError:  # no longer a value of the parameter
-                    continue
-                vector[self.column[name]] = self.encode(name, np.array([float(internal)]))[0]
+                internal = np.array([internal_of(self.distributions[name], value)])
+                vector[self.column[name]] = self.encode(name, internal)[0]
         return vector
 
 

@@ -70,10 +70,11 @@ class WeightedModelSampler(ArmSampler):
         inner: As in ``BanditSampler``; but None draws at random.
         **options: Keywords that all samplers of arms take. ``seed``: non-negative integer; None
             (the default) draws one and logs it. ``reward_range``: values of the objective with
-            the rewards 0 and 1, in either order; None (the default) scales by the trials.
-            ``cost``: where the seconds of a trial come from, as in ``SurrogateSampler``; None
-            (the default) is its duration. ``search_space``: distributions by name that are known
-            up front, by default none; that of ``arm`` is used, or all of them with ``split``.
+            the rewards 0 and 1, in either order; None (the default) scales by the trials. An
+            infeasible trial has the reward 0. ``cost``: where the seconds of a trial come from, as
+            in ``SurrogateSampler``; None (the default) is its duration. ``search_space``:
+            distributions by name that are known up front, by default none; that of ``arm`` is
+            used, or all of them with ``split``.
             ``warn_independent_sampling`` (True by default): log a warning, once for each name,
             when the given ``inner`` leaves a known parameter out of its joint proposal.
 
@@ -349,10 +350,9 @@ class BOASFSampler(ArmSampler):
         """Pass the event on; stop the study if the trial spent the budget."""
         super().after_trial(study, trial, state, values)
         if self.stop_when_spent and len(study.directions) == 1:
-            whole = _private.whole_study(study)
-            known = self._known(whole)
+            known = self._known(study)
             done = _private.as_finished(study, trial, state, values)
-            view = known.with_finished(known.view(whole, trial), done)
+            view = known.with_finished(known.view(study, trial), done)
             arms = self._asked(trial) or self._arms(known)
             situation = None if arms is None else known.situation(view, arms, trial.number + 1)
             if situation is not None and self.is_spent(situation):
@@ -377,7 +377,7 @@ class BOASFSampler(ArmSampler):
                 f"{n_arms} arms share a budget of {budget:g} trials: not every arm will be tried."
             )
         turn = self._next(situation)
-        self._note_spent(self._known(_private.whole_study(study)), situation, turn)
+        self._note_spent(self._known(study), situation, turn)
         if opened := turn.opened:
             # If the study is continued with another budget, these rounds do not count.
             noted = [r.to_dict() | {"budget": list(self._budget)} for r in opened]

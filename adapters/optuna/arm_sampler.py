@@ -69,23 +69,12 @@ class ArmSampler(SeededSampler):
     all have been tried; only processes that propose at the same moment may choose the same one.
 
     Args:
-        arm: Name of the categorical parameter.
-        inner: Sampler inside the arms. An instance: every arm gets a copy, whose random state is
-            lost with the process, as always in Optuna. A function of a seed that returns a
-            sampler, or a sampler class: called for every trial with its own seed, so that a
-            resumed study continues as if it had never stopped. None takes the default.
+        arm, inner: See ``BanditSampler``.
         default_inner: Returns the default factory for a number of arms.
         split: How the search space is split, if cells are the arms.
-        search_space: Distributions known up front: only that of ``arm`` is used, or all of them
-            with ``split``. Without it the arms are known once a trial has asked for them, and
-            cells are made of the parameters of the first complete trial.
-        warn_independent_sampling: Log a warning, once for each name, when the given ``inner``
-            leaves a known parameter of the arm out of its joint proposal.
-        reward_range: Values of the objective with the rewards 0 and 1, in either order; None
-            scales by the trials, see ``automl_plugins.bandits.records``. Infeasible trials have
-            the reward 0.
-        cost: Where the seconds of a trial come from, see ``SurrogateSampler``.
-        seed: Non-negative integer; None draws one and logs it.
+        **foreign: Anything else, which is refused with what to do.
+
+    All others are those of ``WeightedModelSampler``.
 
     Raises:
         ValueError: For an argument outside its range, or an arm that is not categorical.
@@ -156,7 +145,7 @@ class ArmSampler(SeededSampler):
             return
         pull = self._pulls.pop(_private.trial_key(study, trial), None)
         if pull is None:  # all its values were given, or another process asked for them
-            arms = self._asked(trial) or self._arms(self._known(_private.whole_study(study)))
+            arms = self._asked(trial) or self._arms(self._known(study))
             pull = self._pull(study, trial, arms, None if arms is None else arms.owner(trial))
         pull.sampler.after_trial(pull.study, trial, state, values)
         self._store_overhead(study, trial)  # after the arm's sampler, whose time is part of it
@@ -180,7 +169,6 @@ class ArmSampler(SeededSampler):
         Raises:
             ValueError: For a multi-objective study, or an unusable ``cost``.
         """
-        self._refuse_multi_objective(study)
         key = _private.trial_key(study, trial)
         if key not in self._pulls:
             self.infer_relative_search_space(study, trial)
@@ -200,10 +188,10 @@ class ArmSampler(SeededSampler):
         param_distribution: BaseDistribution,
     ) -> Any:
         """The arm of a first trial, or the arm's sampler's value of a single parameter."""
-        self._refuse_multi_objective(study)
         with self._clocked(study, trial):
             asked = self._asked(trial)
             if param_name == self.arm and self.split is None:
+                self._known(study).asked = param_distribution
                 asked = Choices.from_distribution(self.arm, param_distribution)
             pull = self._pulls.get(_private.trial_key(study, trial))
             if pull is None or (pull.arm is None and asked is not None):
@@ -222,9 +210,8 @@ class ArmSampler(SeededSampler):
 
         ``before_trial`` of the arm's sampler is called here, for its arm was not known before.
         """
-        whole = _private.whole_study(study)
-        known = self._known(whole)
-        view = known.view(whole, trial)
+        known = self._known(study)
+        view = known.view(study, trial)
         self._check_name(known)
         arms = asked or self._asked(trial) or self._arms(known)
         arm = None
@@ -256,13 +243,12 @@ class ArmSampler(SeededSampler):
         arm: int | None,
         view: View | None = None,
     ) -> Pull:
-        whole = _private.whole_study(study)
-        known = self._known(whole)
+        known = self._known(study)
         seen, grid = study, None
         if arms is not None and arm is not None:
             seen = known.study_of(study, arms, arm)
             grid = None if view is None else known.grid(view, arms, arm)
-        own = (*_private.study_key(whole)[:2], arm)
+        own = _private.study_key(study), arm
         return Pull(
             arms=arms,
             arm=arm,
@@ -270,16 +256,14 @@ class ArmSampler(SeededSampler):
             study=seen,
             grid=grid,
             samplers=self._samplers,
-            streams=self._streams,
             has_changed=known.has_changed,
         )
 
     def _look_again(self, study: Study, trial: FrozenTrial, pull: Pull) -> None:
         """Take what others have published since the pull began from its untried configurations."""
-        whole = _private.whole_study(study)
-        known = self._known(whole)
+        known = self._known(study)
         assert pull.grid is not None and pull.arms is not None and pull.arm is not None
-        grid = known.grid(known.view(whole, trial), pull.arms, pull.arm)
+        grid = known.grid(known.view(study, trial), pull.arms, pull.arm)
         if grid is not None and grid.union is pull.grid.union:
             pull.grid = grid
 
@@ -370,7 +354,7 @@ class ArmSampler(SeededSampler):
             return
         if pull.arms is None or pull.arm is None:
             return
-        known = self._known(_private.whole_study(study))
+        known = self._known(study)
         if name in known.parameters.get(pull.arm, ()) and known.first_time(("alone", name)):
             _logger.warning(
                 f"Parameter {name!r} of trial {trial.number} ({pull.arms.describe(pull.arm)}) is"
@@ -381,22 +365,22 @@ class ArmSampler(SeededSampler):
     # --- parts ----------------------------------------------------------------------------
 
     def _check_settings(self, study: Study, trial: FrozenTrial) -> None:
-        self._refuse_multi_objective(study)
-        whole = _private.whole_study(study)
-        known = self._known(whole)
-        known.view(whole, trial)
+        known = self._known(study)
+        known.view(study, trial)
         self._check_name(known)
+        if known.asked is not None:
+            Choices.from_distribution(self.arm, known.asked)
+        arms = self._arms(known)
+        for arm in (None,) if arms is None else range(len(arms)):
+            pull = self._pull(study, trial, arms, arm)
+            if isinstance(inner := _private.base_sampler(pull.sampler), SeededSampler):
+                inner._check_settings(pull.study, trial)
 
     @property
     def _budget(self) -> Budget | None:
         """The budget of rounds; None for samplers without rounds."""
         return None
 
-    def _known(self, whole: Study) -> ArmMemory:
-        key, scale = _private.study_key(whole), self.reward_range
-        return self._studies.of(
-            key,
-            lambda: ArmMemory(
-                whole, self.arm, self.cost, scale, self.split, self.declared, self._budget
-            ),
-        )
+    def _known(self, study: Study) -> ArmMemory:
+        settings = self.arm, self.cost, self.reward_range, self.split, self.declared, self._budget
+        return self._studies.of(_private.study_key(study), lambda: ArmMemory(study, *settings))

@@ -43,19 +43,21 @@ _TRIES = 4  # proposals for one trial at most, if other workers publish the same
 
 
 class _Asked(NamedTuple):
-    """The state of the study when a trial asked for the search space.
+    """The state of the study when a trial asked for the search space, and what it was told.
 
     Attributes:
-        names: All parameters known then.
+        names: All parameters known then; none if there is no proposal.
         moving: Those of them whose range moves, see ``StudyColumns``.
         turns: Proposals published by then.
         view: The trials read; None once the trial has its proposal.
+        foretold: Proposed values of parameters that are not in the search space.
     """
 
-    names: frozenset[str]
-    moving: frozenset[str]
-    turns: int
-    view: View | None
+    names: frozenset[str] = frozenset()
+    moving: frozenset[str] = frozenset()
+    turns: int = -1
+    view: View | None = None
+    foretold: Mapping[str, Any] = {}
 
 
 class ProposerSampler(SeededSampler):
@@ -118,8 +120,6 @@ class ProposerSampler(SeededSampler):
         self._asked: Cache[_private.TrialKey, _Asked] = Cache()
         # Trials of this process, and those of others that were awaited in vain.
         self._unawaited: Cache[_private.TrialKey, bool] = Cache()
-        self._foretold: Cache[_private.TrialKey, dict[str, Any]] = Cache()
-        self._unproposed: Cache[_private.TrialKey, bool] = Cache()  # because a model failed
         self._turns = 0  # proposals published
         self._pace = _PACE  # seconds that the last proposal took
 
@@ -148,8 +148,6 @@ class ProposerSampler(SeededSampler):
         key = _private.trial_key(study, trial)
         self._asked.pop(key, None)
         self._unawaited.pop(key, None)
-        self._foretold.pop(key, None)
-        self._unproposed.pop(key, None)
         self._store_overhead(study, trial)
         if self._independent_sampler is not None:
             self._independent_sampler.after_trial(study, trial, state, values)
@@ -182,22 +180,18 @@ class ProposerSampler(SeededSampler):
         Raises:
             ValueError: For a multi-objective study, or an unusable ``cost``.
         """
-        self._refuse_multi_objective(study)
         key = _private.trial_key(study, trial)
         with self._clocked(study, trial):
-            asked = self._asked.get(key)
-            view = None if asked is None else asked.view
-            if asked is not None:
-                # A view holds all trials: drop it now, for ``after_trial`` may never be called.
-                self._asked[key] = asked._replace(view=None)
+            asked = self._asked.get(key, _Asked())
+            # A view holds all trials: drop it now, for ``after_trial`` may never be called.
+            self._asked[key] = kept = asked._replace(view=None)
             found = None
-            moving = asked.moving if asked is not None else frozenset()
-            if search_space or moving or self._foresight is not None:
-                with self._turn:
-                    if asked is None or asked.turns != self._turns:  # a thread has published
-                        view = None
+            if search_space or asked.moving or self._foresight is not None:
+                with self._turn:  # no view if a thread has published
+                    view = asked.view if asked.turns == self._turns else None
                     found = self._published(study, trial, search_space, view)
             if found is None:  # all parameters are sampled independently
+                self._asked[key] = kept._replace(names=frozenset())
                 _private.write_explanation(study, trial, {"origin": "independent"})
                 return {}
             union, proposal = found
@@ -205,10 +199,11 @@ class ProposerSampler(SeededSampler):
             rng = self._streams.generator("unasked", trial.number)
             # Values of inactive parameters are harmless, and serve an objective that asks anyway.
             values = union.values(proposal.vector, rng)
-            if self._foresight is not None or moving:
+            if self._foresight is not None or asked.moving:
                 # Optuna fails a trial whose objective asks for another kind of distribution than
                 # was announced, so values of expected parameters are kept until asked for.
-                self._foretold[key] = {n: v for n, v in values.items() if n not in search_space}
+                foretold = {n: v for n, v in values.items() if n not in search_space}
+                self._asked[key] = kept._replace(foretold=foretold)
             return {name: values[name] for name in search_space}
 
     def sample_independent(
@@ -223,11 +218,11 @@ class ProposerSampler(SeededSampler):
         Where this is the independent sampler of another, it proposes each known parameter, given
         the values that the trial has by then.
         """
-        self._refuse_multi_objective(study)
         with self._clocked(study, trial):
             key = _private.trial_key(study, trial)
-            foretold, asked = self._foretold.get(key, {}), self._asked.get(key)
-            if param_name in foretold and asked is not None and param_name in asked.moving:
+            asked = self._asked.get(key)
+            foretold = {} if asked is None else asked.foretold
+            if asked is not None and param_name in asked.moving & foretold.keys():
                 position = foretold[param_name]
                 return self._at_position(study, trial, param_name, param_distribution, position)
             # The memory may write it without the prefix of a step, or as another interface does.
@@ -240,7 +235,7 @@ class ProposerSampler(SeededSampler):
             # Parameters that others have shown since could not be in this trial's proposal; there
             # is none at all where this sampler is the independent one of another.
             is_expected = asked is not None and param_name in asked.names
-            if is_expected and key not in self._unproposed and self._warn_independent_sampling:
+            if is_expected and self._warn_independent_sampling:
                 _logger.warning(
                     f"Parameter {param_name!r} of trial {trial.number} is sampled"
                     f" independently: the joint proposal for it is not in {param_distribution}."
@@ -261,7 +256,6 @@ class ProposerSampler(SeededSampler):
     # --- parts ----------------------------------------------------------------------------
 
     def _check_settings(self, study: Study, trial: FrozenTrial) -> None:
-        self._refuse_multi_objective(study)
         reader = self._reader(study)
         reader.space(reader.view(study, trial), {})
 
@@ -291,7 +285,6 @@ class ProposerSampler(SeededSampler):
                 found = ask(proposer, union.vectors, history, self._streams, trial.number, fixed)
             except SurrogateFailure as failure:
                 self._warn_once(f"{failure} Parameters are sampled independently instead.")
-                self._unproposed[_private.trial_key(study, trial)] = True
                 break
             # ``ask`` has made the proposals of these workers, too.
             foreseen = len(_silent(trial, view))
@@ -382,9 +375,8 @@ class ProposerSampler(SeededSampler):
         return self._proposer
 
     def _reader(self, study: Study) -> StudyReader:
-        known = self._search_space, self._ordinal, self._foresight
-        key = _private.study_key(_private.whole_study(study))
-        return self._readers.of(key, lambda: StudyReader(study, self._cost, *known))
+        known = self._cost, self._search_space, self._ordinal, self._foresight
+        return self._readers.of(_private.study_key(study), lambda: StudyReader(study, *known))
 
     def _note(
         self, study: Study, trial: FrozenTrial, union: UnionSpace, proposal: Proposal

@@ -91,9 +91,9 @@ class SeededSampler(ShowsArguments, BaseSampler):
         """
         # The sampler inside an arm gets the event within the objective, which ends the trial.
         within = isinstance(study, _private.ArmStudy)
-        key = _private.study_key(_private.whole_study(study))
-        if self._refused.pop(key, False) and not within:
+        if self._refused.pop(_private.study_key(study), False) and not within:
             try:
+                self._refuse_multi_objective(study)
                 self._check_settings(study, trial)
             except ValueError:
                 _private.write_failure(study, trial)
@@ -105,12 +105,18 @@ class SeededSampler(ShowsArguments, BaseSampler):
 
     @contextmanager
     def _clocked(self, study: Study, trial: FrozenTrial) -> Iterator[None]:
-        """Add the time spent to the trial's overhead, which is not a cost of the objective."""
+        """Add the time spent to the trial's overhead, which is not a cost of the objective.
+
+        Raises:
+            ValueError: For a multi-objective study. That, and any within, is remembered: see
+                ``before_trial``.
+        """
         start = time.perf_counter()
         try:
+            self._refuse_multi_objective(study)
             yield
         except ValueError:
-            self._refused[_private.study_key(_private.whole_study(study))] = True
+            self._refused[_private.study_key(study)] = True
             raise
         finally:
             key = _private.trial_key(study, trial)
@@ -124,7 +130,6 @@ class SeededSampler(ShowsArguments, BaseSampler):
 
     def _refuse_multi_objective(self, study: Study) -> None:
         if len(study.directions) > 1:
-            self._refused[_private.study_key(_private.whole_study(study))] = True
             raise ValueError(
                 f"{type(self).__name__} optimises one objective, the study has"
                 f" {len(study.directions)}: directions={[d.name for d in study.directions]}. Use"

@@ -122,7 +122,7 @@ def space_of_trials(trials: Sequence[FrozenTrial]) -> ConfigurationSpace | None:
     space, _ = read_space(distributions)
     complete = [t.params for t in trials if t.state == TrialState.COMPLETE]
     values = {
-        name: np.array([_internal(d, p[name]) if name in p else math.nan for p in complete])
+        name: np.array([internal_of(d, p[name]) if name in p else math.nan for p in complete])
         for name, d in distributions.items()
     }
     found = []
@@ -136,7 +136,7 @@ def space_of_trials(trials: Sequence[FrozenTrial]) -> ConfigurationSpace | None:
     return space
 
 
-def _internal(distribution: BaseDistribution, value: Any) -> float:
+def internal_of(distribution: BaseDistribution, value: Any) -> float:
     """Optuna's internal value; NaN for a value that is no longer a choice."""
     try:
         return float(distribution.to_internal_repr(value))

@@ -80,7 +80,7 @@ class TransferSampler(ProposerSampler):
             return
         self._sources = sources = read_sources(memory, of_recipe.pop("task", None))
         self._recipe = partial(recipe, **describe_options(of_recipe))
-        self._adapted: Cache[tuple[int, tuple[int, str, str]], Proposer] = Cache()
+        self._adapted: Cache[_private.StudyKey, Proposer] = Cache()
         super().__init__(self._recipe(sources.memory), foresight=sources.foresight, **of_sampler)
         if self._search_space:  # raises a MemoryMismatch if the memory has nothing in it
             rules = sources.foresight.rules({}, self._search_space)
@@ -92,9 +92,9 @@ class TransferSampler(ProposerSampler):
         sources = self._sources
         if sources is None:
             return self._proposer
-        key = _private.study_key(study)[:2]
         return self._adapted.of(
-            key, lambda: self._recipe(sources.without(_private.whole_study(study)))
+            _private.study_key(study),
+            lambda: self._recipe(sources.without(_private.whole_study(study))),
         )
 
 

@@ -66,15 +66,13 @@ def test_constraints_of_either_form() -> None:
     assert _private.constraints_of(stored()) == {"0": 1.0, "1": -0.5}
 
 
-def test_brackets_and_studies_are_told_apart() -> None:
+def test_brackets_of_a_study_are_the_study_itself() -> None:
     pruner = optuna.pruners.HyperbandPruner(max_resource=9)
     study = optuna.create_study(pruner=pruner)
     pruner._initialize = lambda *_: None  # type: ignore[attr-defined]
-    plain = _private.study_key(study)
-    assert plain[2] == -1
     bracket = pruner._create_bracket_study(study, 1)
-    assert _private.study_key(bracket) == (*plain[:2], 1)
-    assert _private.study_key(optuna.create_study()) != plain
+    assert _private.study_key(bracket) == _private.study_key(study)
+    assert _private.study_key(optuna.create_study()) != _private.study_key(study)
     assert _private.storage_of(bracket) is study._storage
     assert _private.whole_study(bracket) is study is _private.whole_study(study)
     frozen = study._storage.get_trial(study.ask()._trial_id)
@@ -147,7 +145,7 @@ def test_optunas_samplers_read_a_study_as_the_arms_filter_it() -> None:
     study = search(RandomSampler(seed=0), lambda t: t.suggest_float("x", 0, 1), 6)
     storage = ArmStorage(study._storage, "model:0", lambda t: t.number % 2 == 0, same)
     own = ArmStudy(study, storage)
-    assert set(vars(own)) - {"_base", "_bracket_id"} == set(vars(study))
+    assert set(vars(own)) - {"_base"} == set(vars(study))
     for trials in (
         own.trials,
         own.get_trials(deepcopy=False),

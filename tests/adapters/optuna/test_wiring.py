@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import optuna
 import pytest
 from automl_plugins.adapters.optuna import (
     AutoSampler,
+    BanditSampler,
     BOASFSampler,
     GBQRSampler,
     TSTSampler,
@@ -147,6 +149,27 @@ def test_a_setting_that_does_not_fit_the_study_ends_the_search_in_spite_of_catch
     assert study.trials[-1].state == TrialState.FAIL
 
 
+def test_arms_of_a_number_end_the_search_in_spite_of_catch() -> None:
+    study = optuna.create_study(sampler=BOASFSampler(arm="x", n_trials=9, seed=0))
+    with pytest.raises(ValueError, match="arm='x' names a parameter with FloatDistribution"):
+        study.optimize(labelled, n_trials=9, catch=(Exception,))
+    assert [t.state.name for t in study.trials] == ["FAIL", "FAIL"]
+    study.optimize(lambda t: t.suggest_categorical("x", [1, 2]), n_trials=2)  # mended meanwhile
+    assert study.trials[-1].state == TrialState.COMPLETE
+
+
+@pytest.mark.parametrize(
+    "inner", [GBQRSampler(ordinal={"x": [1]}), partial(GBQRSampler, ordinal={"x": [1]})]
+)
+def test_a_setting_of_the_sampler_inside_the_arms_ends_the_search_in_spite_of_catch(
+    inner: Any,
+) -> None:
+    study = optuna.create_study(sampler=BanditSampler(arm="label", inner=inner, seed=0))
+    with pytest.raises(ValueError, match="ordinal names 'x', which is not categorical"):
+        study.optimize(labelled, n_trials=9, catch=(Exception,))
+    assert [t.state.name for t in study.trials][-2:] == ["FAIL", "FAIL"]
+
+
 def test_several_objectives_end_the_search_in_spite_of_catch() -> None:
     study = optuna.create_study(directions=["minimize"] * 2, sampler=AutoSampler(seed=0))
     with pytest.raises(ValueError, match="optimises one objective"):
@@ -212,9 +235,7 @@ def test_nothing_is_kept_of_a_trial_that_has_finished(failing: bool) -> None:
     kept = (
         sampler._asked,
         sampler._unawaited,
-        sampler._foretold,
         sampler._overheads,
-        sampler._unproposed,
         sampler._refused,
     )
     assert not any(kept), kept
