@@ -219,7 +219,9 @@ def opt(
     own = [place.get(int(key), -1) for key in memory.vector_space.keys(known.candidates)]
     here = np.array([i >= 0 for i in own])
     truth = np.asarray(losses, dtype=np.float64)[np.array(own)[here]]
-    tau = np.array([kendalltau(row[here], truth).statistic for row in known.filled])
+    tau = np.full(len(known.filled), np.nan)
+    if len(truth) >= 2:  # scipy warns of fewer
+        tau[:] = [kendalltau(row[here], truth).statistic for row in known.filled]
     order = np.argsort(-np.nan_to_num(tau, nan=-1.0), kind="stable").tolist()
     expected = known.filled.mean(axis=0)
     return _nearest(
