@@ -221,8 +221,8 @@ class ProposerSampler(SeededSampler):
         with self._clocked(study, trial):
             key = _private.trial_key(study, trial)
             asked = self._asked.get(key)
-            foretold = {} if asked is None else asked.foretold
-            if asked is not None and param_name in asked.moving & foretold.keys():
+            foretold, moving = ({}, ()) if asked is None else (asked.foretold, asked.moving)
+            if param_name in moving and param_name in foretold:
                 position = foretold[param_name]
                 return self._at_position(study, trial, param_name, param_distribution, position)
             # The memory may write it without the prefix of a step, or as another interface does.

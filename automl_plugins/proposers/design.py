@@ -138,13 +138,13 @@ def stratified_value(
     """
     n = space.n_values[column]
     if n > _SMALL_GRID:
-        return space.quantile(column, stratify(index, rng))
+        return float(space.quantile(column, np.array([stratify(index, rng)]))[0])
     index %= int(n)  # once all values have come, they come again
     # Four elements for each value: as many elements as values would leave some values out.
     numbers = qmc.Halton(1, scramble=True, rng=rng).random(4 * (index + 1))[:, 0]
     numbers[0] = 0.5  # as in ``stratify``
-    reached = list(dict.fromkeys(space.quantile(column, float(u)) for u in numbers))
-    return reached[index % len(reached)]
+    reached = list(dict.fromkeys(space.quantile(column, numbers).tolist()))
+    return float(reached[index % len(reached)])
 
 
 def distances(a: FloatArray, b: FloatArray) -> FloatArray:

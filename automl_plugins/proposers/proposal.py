@@ -215,10 +215,10 @@ def fill_gaps(space: VectorSpace, history: History, streams: Streams) -> History
     # Drawn for rows without a gap, too: which other rows have one must not change a row's values.
     drawn = streams.generator("gaps").random((int(stopped[-1]) + 1, space.d))
     vectors, missing = history.vectors.copy(), history.missing.copy()
-    for row in stopped:
-        # All values, for a drawn choice may activate what is no gap by itself.
-        for column in np.flatnonzero(np.isnan(vectors[row])).tolist():
-            vectors[row, column] = space.quantile(column, drawn[row, column])
+    # All values, for a drawn choice may activate what is no gap by itself.
+    for column in np.flatnonzero(np.isnan(vectors[stopped]).any(axis=0)).tolist():
+        rows = stopped[np.isnan(vectors[stopped, column])]
+        vectors[rows, column] = space.quantile(column, drawn[rows, column])
     vectors[stopped] = space.activate(vectors[stopped])
     filled = np.isnan(history.vectors) & ~np.isnan(vectors)
     missing[stopped] = (filled & _ended_by_themselves(history)[:, None])[stopped]

@@ -80,27 +80,27 @@ class Column:
         # ConfigSpace knows nothing of the rounding, and equal values must have equal entries.
         return self.snap(drawn) if self._is_rounded else drawn
 
-    def quantile(self, u: float) -> float:
-        """Legal entry at ``u`` in [0, 1), every legal value equally likely.
+    def quantile(self, u: FloatArray) -> FloatArray:
+        """Legal entries (n,) at ``u`` (n,) in [0, 1), every legal value equally likely.
 
         Integers on a log scale have the probability of their rounding interval.
         """
-        hp = self._hyperparameter
         if self.is_indexed or self.is_constant:
-            return float(self.legal_vectors()[int(u * self.n_values)])
+            return self.legal_vectors()[(u * self.n_values).astype(np.int64)]
         if self._is_even:
-            place = int(u * self.n_values)
-            if isinstance(hp, IntegerHyperparameter) and u * self.n_values == place > 0:
+            place = np.floor(u * self.n_values)
+            if isinstance(self._hyperparameter, IntegerHyperparameter):
                 # Between two integers the even one, as ``rint`` below takes for ConfigSpace's own.
-                place -= (int(hp.lower) + place) % 2
-            return place / (self.n_values - 1.0)
+                between = (u * self.n_values == place) & (place > 0)
+                place -= between * ((int(self._integer.lower) % 2 + place) % 2)
+            return np.asarray(place / (self.n_values - 1.0))
         if not self.is_grid:
-            return float(self.snap(np.array([u]))[0]) if self._is_rounded else u
+            return self.snap(u) if self._is_rounded else u
         hp = self._integer
         low, high = hp.lower - 0.5, hp.upper + 0.5
-        value = low * (high / low) ** u if hp.log else low + u * (high - low)
-        legal = np.clip(np.rint(value), hp.lower, hp.upper).astype(np.int64)
-        return float(hp.to_vector(np.array([legal]))[0])
+        value = np.rint(low * (high / low) ** u if hp.log else low + u * (high - low))
+        legal = np.clip(value, hp.lower, hp.upper).astype(np.int64)
+        return np.asarray(hp.to_vector(legal), dtype=np.float64)
 
     def stepped(self, old: FloatArray, step: FloatArray) -> FloatArray:
         """The legal entries (n,) after a ``step`` (n,) from each of ``old`` (n,).

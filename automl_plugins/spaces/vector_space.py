@@ -160,7 +160,7 @@ class VectorSpace:
     def neighbours(
         self, vectors: FloatArray, rng: np.random.Generator, *, n_steps: int = 4
     ) -> tuple[FloatArray, IndexArray]:
-        """One-exchange neighbours of all ``vectors`` in one array.
+        """One-exchange neighbours of all ``vectors`` (b, d) in one array.
 
         Every other value of one categorical (100 at random where there are more), ``n_steps``
         random steps of one number (their widths log-uniform from 0.01 to 0.3, at least one grid
@@ -251,8 +251,8 @@ class VectorSpace:
         """Copy of ``vector`` (d,) with random values in place of the inactive ones."""
         return np.where(np.isnan(vector), self._draw(1, _draw_seed(rng))[0], vector)
 
-    def quantile(self, column: int, u: float) -> float:
-        """Legal vector entry of ``column`` at ``u`` in [0, 1), see ``Column.quantile``."""
+    def quantile(self, column: int, u: FloatArray) -> FloatArray:
+        """Legal vector entries (n,) of ``column`` at ``u`` (n,), see ``Column.quantile``."""
         return self._columns[column].quantile(u)
 
     def _draw(self, n: int, seed: int) -> FloatArray:

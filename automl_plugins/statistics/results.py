@@ -103,15 +103,15 @@ class Comparison:
     budgets: tuple[BudgetComparison, ...]
 
     def at(self, budget: float | None) -> BudgetComparison:
-        """The results at a budget.
+        """The results at a budget; None is the only one.
 
         Raises:
-            ValueError: If there is no such budget.
+            ValueError: If there is no such budget, or there are several for None.
         """
-        for result in self.budgets:
-            if result.budget == budget:
-                return result
-        raise ValueError(f"No budget {budget!r}; there are {self._budget_names()}.")
+        found = [result for result in self.budgets if result.budget == budget]
+        if not found and budget is not None:
+            raise ValueError(f"No budget {budget!r}; there are {self._budget_names()}.")
+        return found[0] if found else self._only()
 
     @property
     def ranks(self) -> pd.Series[float]:
@@ -155,7 +155,8 @@ class Comparison:
 
     def _only(self) -> BudgetComparison:
         if len(self.budgets) > 1:
-            raise ValueError(f"There are several budgets, {self._budget_names()}: use at(budget).")
+            names = self._budget_names()
+            raise ValueError(f"There are several budgets, {names}: use at(budget) or budget=.")
         return self.budgets[0]
 
     def _budget_names(self) -> str:

@@ -219,8 +219,7 @@ def plot_rank_diagram(comparison: Comparison, *, budget: float | None = None) ->
             "A rank diagram is drawn of what statistics.compare(...) returns, got a"
             f" {type(comparison).__name__}."
         )
-    only = budget is None and len(comparison.budgets) == 1
-    result = comparison.budgets[0] if only else comparison.at(budget)
+    result = comparison.at(budget)
     figure = graph_objects().Figure()
     styles = line_styles(comparison.methods)
     rank_of: dict[Hashable, float] = dict(result.ranks.items())

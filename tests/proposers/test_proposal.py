@@ -205,6 +205,21 @@ def test_a_branch_that_is_drawn_for_a_gap_is_complete() -> None:
     np.testing.assert_array_equal((~np.isnan(filled)).sum(axis=1), 2)
 
 
+def test_gaps_are_filled_by_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where names change with each trial there are hundreds of gaps in each row."""
+    space, asked = branches(), []
+
+    def quantile(self: VectorSpace, column: int, u: FloatArray) -> FloatArray:
+        asked.append((column, len(u)))
+        return self._columns[column].quantile(u)
+
+    monkeypatch.setattr(VectorSpace, "quantile", quantile)
+    nan = np.full((20, 3), np.nan)
+    failed = [Status.FAILED] * 20
+    fill_gaps(space, History.of(nan, nan[:, 0], status=failed, missing=np.isnan(nan)), STREAMS)
+    assert asked == [(0, 20), (1, 20), (2, 20)]
+
+
 def test_rows_that_stopped_half_way_are_completed_always_with_the_same_values() -> None:
     space, nan = branches(), np.nan  # kind, n, x
     vectors = np.array([[0.0, nan, nan], [0.0, nan, nan], [1.0, 0.5, nan], [0.0, nan, nan]])

@@ -306,7 +306,7 @@ def test_short_ordinals_are_ordinals(n: int) -> None:
     assert enumerated is not None
     np.testing.assert_array_equal(enumerated, values)
     np.testing.assert_array_equal(space.canonical(values + 0.2), values)
-    assert [space.quantile(0, (i + 0.5) / n) for i in range(n)] == list(range(n))
+    assert space.quantile(0, (np.arange(n) + 0.5) / n).tolist() == list(range(n))
     assert set(neighbours(space, values, rng())[:, 0]) == set(range(n) if n > 1 else [])
 
 
@@ -430,7 +430,7 @@ def test_neighbours_draw_activated_children_at_random() -> None:
 
 def test_what_cannot_change_has_no_neighbours() -> None:
     space = single(Constant("k", "x"))
-    assert space.quantile(0, 0.7) == space.sample(1, rng())[0, 0]
+    assert space.quantile(0, np.array([0.7])) == space.sample(1, rng())[0, 0]
     assert neighbours(space, np.ones((3, 1)), rng()).shape == (0, 1)
     assert neighbours(VectorSpace(flat()), np.empty((0, 8)), rng()).shape == (0, 8)
 
@@ -471,7 +471,7 @@ def test_complete_imposes_fixed_values_and_their_consequences() -> None:
 def test_quantile_hits_every_legal_value_equally(name: str) -> None:
     space = VectorSpace(flat())
     column, n = space.names.index(name), 1000
-    drawn = [space.quantile(column, (i + 0.5) / n) for i in range(n)]
+    drawn = space.quantile(column, (np.arange(n) + 0.5) / n).tolist()
     assert drawn == sorted(drawn)
     values, counts = np.unique(drawn, return_counts=True)
     np.testing.assert_array_equal(values, legal(space, name))
@@ -481,7 +481,7 @@ def test_quantile_hits_every_legal_value_equally(name: str) -> None:
 def test_quantile_of_log_integers_is_uniform_in_the_logarithm() -> None:
     space = VectorSpace(flat())
     column, n = space.names.index("width"), 5000
-    drawn = [space.quantile(column, (i + 0.5) / n) for i in range(n)]
+    drawn = space.quantile(column, (np.arange(n) + 0.5) / n).tolist()
     assert drawn == sorted(drawn)
     values, counts = np.unique(drawn, return_counts=True)
     np.testing.assert_array_equal(values, legal(space, "width"))

@@ -247,7 +247,7 @@ def test_control_is_joined_with_each_method_not_different_from_it() -> None:
 
 def test_budget_must_be_chosen_if_there_are_several() -> None:
     comparison = comparison_of(RANKS, {("c", "a"): True}, budgets=(10.0, 30.0))
-    with pytest.raises(ValueError, match=r"No budget None; there are 10, 30\."):
+    with pytest.raises(ValueError, match=r"several budgets, 10, 30: use .* budget=\."):
         plot_rank_diagram(comparison)
     with pytest.raises(ValueError, match=r"No budget 20; there are 10, 30\."):
         plot_rank_diagram(comparison, budget=20)
