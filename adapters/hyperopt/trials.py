@@ -186,11 +186,11 @@ class TrialReader:
         """
         numbered = _numbered(d for d in documents if d["state"] in FINISHED + UNFINISHED)
         known = self._read.setdefault(trials, {})
-        for number, document in numbered:
-            if number not in known or has_changed(document, known[number][0]):
-                trial = replace(read_trial(document), number=number)
-                vector = self._encode(document["misc"]["vals"])
-                known[number] = source_of(document), trial, vector
+        new = [(n, d) for n, d in numbered if n not in known or has_changed(d, known[n][0])]
+        encoded = self._encode([d["misc"]["vals"] for _, d in new])
+        for (number, document), vector in zip(new, encoded, strict=True):
+            trial = replace(read_trial(document), number=number)
+            known[number] = source_of(document), trial, vector
         read = sorted((known[number] for number, _ in numbered), key=lambda r: r[1].place)
         vectors = np.array([r[2] for r in read], dtype=np.float64)
         vectors = vectors.reshape(len(read), self.vectors.d)
@@ -201,32 +201,31 @@ class TrialReader:
         )
         return history if timed else replace(history, seconds=np.full(len(read), math.nan))
 
-    def _encode(self, vals: Mapping[str, Sequence[Any]]) -> FloatArray:
-        """The vector (d,) of a document's ``vals``; inactive values are not removed yet.
+    def _encode(self, vals: Sequence[Mapping[str, Sequence[Any]]]) -> FloatArray:
+        """Vectors (n, d) of the ``vals`` of documents; inactive values are not removed yet."""
+        for row in vals:
+            check_labels("A trial", [n for n, v in row.items() if len(v)], self.vectors.names)
+        encoded = np.full((len(vals), self.vectors.d), math.nan)
+        for column, name in enumerate(self.vectors.names):
+            given = [k for k, row in enumerate(vals) if len(row.get(name, ()))]
+            values = [self.known.value(name, vals[k][name][0]) for k in given]
+            encoded[given, column] = self._entries(name, values)
+        return encoded
 
-        Raises:
-            ValueError: For an unknown option, or a document without any label of the space.
-        """
-        names = self.vectors.names
-        given = {name: values[0] for name, values in vals.items() if len(values)}
-        check_labels("A trial", given, names)
-        entries = [self._entry(name, given[name]) if name in given else math.nan for name in names]
-        return np.array(entries, dtype=np.float64)
-
-    def _entry(self, name: str, drawn: Any) -> float:
+    def _entries(self, name: str, values: Sequence[Any]) -> FloatArray:
+        """Entries (n,) of the values of a hyperparameter; at once, for ConfigSpace is slow."""
         hyperparameter: Any = self.known.space[name]
-        value = self.known.value(name, drawn)
         if name in self._listed:
-            return self._listed[name](value)
-        legal = min(max(value, hyperparameter.lower), hyperparameter.upper)
-        end = float(hyperparameter.to_vector(legal))
-        if isinstance(hyperparameter, IntegerHyperparameter) or (
-            hyperparameter.log and value <= 0
-        ):
-            return end
+            return np.array([self._listed[name](value) for value in values], dtype=np.float64)
+        legal = np.array([min(max(v, hyperparameter.lower), hyperparameter.upper) for v in values])
+        ends = np.asarray(hyperparameter.to_vector(legal))
+        if isinstance(hyperparameter, IntegerHyperparameter) or not len(values):
+            return ends
         # Normal distributions are unbounded: a value beyond the range is not clipped to its end.
-        entry = float(hyperparameter.to_vector(value))
-        return entry if abs(entry - end) > _ROUNDED else end
+        drawn = np.array(values)
+        drawn = np.where(drawn > 0, drawn, legal) if hyperparameter.log else drawn
+        entries = hyperparameter.to_vector(drawn)
+        return np.where(np.abs(entries - ends) > _ROUNDED, entries, ends)
 
     def _missing(self, vectors: FloatArray) -> npt.NDArray[np.bool_]:
         """Mask (n, d) of active hyperparameters without a value."""

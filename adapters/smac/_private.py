@@ -136,13 +136,19 @@ class Facade(HyperparameterOptimizationFacade):
     def _get_optimizer(self) -> SMBO:
         if isinstance(self._runner, DaskParallelRunner):
             self._runner = DaskRunner.replacing(self._runner)
+        self._asked: list[TrialInfo] = []
         return super()._get_optimizer()
+
+    def ask(self) -> TrialInfo:
+        """That of SMAC; whoever asks evaluates the trial."""
+        self._asked.append(trial := super().ask())
+        return trial
 
     def optimize(self, **options: Any) -> Configuration | list[Configuration]:
         """That of SMAC, but trials that were interrupted, which it leaves running, come first."""
         smbo, running = self._optimizer, self.runhistory.get_running_trials
         if not self._intensifier.uses_cutoffs:  # which a run history does not store
-            again = (trial for trial in running() if trial in running())
+            again = (t for t in running() if t in running() and t not in self._asked)
             smbo._trial_generator = chain(again, smbo._trial_generator)
         return super().optimize(**options)
 

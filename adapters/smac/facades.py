@@ -57,7 +57,7 @@ class GBQRFacade(Facade):
 
     After an interruption, ``optimize`` of the same facade, or of a new one with
     ``overwrite=False``, first evaluates the trials that were running, unless the scenario has
-    cutoffs.
+    cutoffs; not those that ``ask`` of the same facade returned.
 
     With several workers (of Dask) a trial that kills its process counts as crashed, and the search
     continues. Dask first retries it on three other workers, unless

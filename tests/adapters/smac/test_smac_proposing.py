@@ -357,11 +357,24 @@ def test_each_interrupted_trial_is_evaluated_once_more(tmp_path: Path) -> None:
         return target(config)
 
     smac = facade(tmp_path, Watched(), function=interrupted, n_trials=5)
-    first, second = smac.ask().config, smac.ask().config
+    first, second = smac.optimizer.ask().config, smac.optimizer.ask().config
     with pytest.raises(KeyboardInterrupt):
         search(smac)
     search(smac)
     assert seen[:3] == [first, first, second] and len(seen) == 1 + len(smac.runhistory) == 6
+
+
+def test_trials_that_were_asked_for_are_left_to_whoever_asked(tmp_path: Path) -> None:
+    seen = []
+
+    def counted(config: Configuration, seed: int = 0) -> float:
+        seen.append(config)
+        return target(config)
+
+    smac = facade(tmp_path, Watched(), function=counted, n_trials=4)
+    asked = smac.ask()
+    search(smac)
+    assert asked.config not in seen and smac.runhistory.get_running_trials() == [asked]
 
 
 def test_interrupted_trials_with_cutoffs_stay(tmp_path: Path) -> None:
@@ -371,7 +384,7 @@ def test_interrupted_trials_with_cutoffs_stay(tmp_path: Path) -> None:
         return target(config)
 
     smac = facade(tmp_path, Watched(), function=function, n_trials=3, runtime_cutoff=9)
-    smac.ask()
+    smac.optimizer.ask()
     search(smac)
     assert (smac.runhistory.finished, smac.runhistory.running) == (2, 1)
 
