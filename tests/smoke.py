@@ -34,7 +34,7 @@ FEW = "--n-trials 3 --seeds 1"
 # Examples, run without pandas as if one framework's extra was installed, and their output.
 PLAIN = {
     f"quickstart.py {FEW}": r"TPESampler: mean log loss 0\.\d+.*AutoSampler: mean log loss 0\.\d+",
-    f"transfer_lightgbm.py {FEW}": r"wine TPE \[.*wine TPE, default first \[.*wine AutoSampler \[",
+    f"transfer_lightgbm.py {FEW}": r"wine, TPE: .*wine, TPE, default first: .*wine, AutoSampler: ",
     f"transfer_optuna.py {FEW}": r"TPESampler \[.*AutoSampler \[.*Trial \d+ was",
     f"warm_start_optuna.py {FEW}": r"30 trials.*cold: best.*expected regret.*warm: best",
     f"warm_start_hyperopt.py {FEW}": r"cold: best error.*warm: best error",
