@@ -82,7 +82,8 @@ def runs_of(*values: Any, name: str = "x", **more: Any) -> TaskRecord:
 def test_everything_comes_back(tmp_path: Path, name: str) -> None:
     empty = TaskRecord("empty", [], np.empty(0), meta_features={"n": 1.0})
     alike = runs_of(1, 1.0, True, 0, 0.0, -0.0, False, "1", None)
-    records = [record(), record("wine", space=None, seed=None), empty, alike]
+    failed = TaskRecord("failed", [{"x": 1}, {"x": 2}], np.full(2, np.nan))
+    records = [record(), record("wine", space=None, seed=None), empty, alike, failed]
     write_records(tmp_path / name, records)
     found = read_records(tmp_path / name)
     for left, right in zip(records, found, strict=True):
