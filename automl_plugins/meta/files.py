@@ -27,7 +27,7 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins.addresses import replacing
+from automl_plugins.addresses import as_path, replacing
 from automl_plugins.meta.plain import (
     COLUMNS,
     PLAIN_TYPES,
@@ -116,7 +116,7 @@ def write_searches(path: str | os.PathLike[str], searches: Sequence[StoredSearch
 
 def read_searches(path: str | os.PathLike[str]) -> list[StoredSearch]:
     """``read_records`` with the identity of searches and runs; the same errors."""
-    path = Path(path)
+    path = as_path(path)
     with path.open("rb") as file:
         try:
             data = _read_bounded(file)

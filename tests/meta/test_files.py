@@ -165,6 +165,19 @@ def test_a_file_is_written_in_full_or_not_at_all(
     assert [found.name for found in tmp_path.iterdir()] == ["a.json"]
 
 
+def test_a_path_may_begin_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    write_records("~/a.json", [record()])
+    assert (tmp_path / "a.json").exists()
+    assert_same(record(), read_records("~/a.json")[0])
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"a.json cannot be written: .* no folder .*b\.$"):
+        write_records(tmp_path / "b" / "a.json", [record()])
+
+
 def test_a_failing_disk_leaves_no_half_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
