@@ -31,6 +31,11 @@ def check_exists(address: str, what: str | None = None) -> str:
     raise ValueError(f"There is no {what} {address!r}{_hint(file, is_database=what != 'file')}")
 
 
+def as_path(path: str | os.PathLike[str]) -> Path:
+    """A path that may begin with ~, or ~user; a name such as ~new.db stays as it is."""
+    return Path(os.path.expanduser(path))
+
+
 def is_to_come(address: str) -> bool:
     """Whether an address is that of an SQLite database which others may have yet to create.
 
@@ -51,7 +56,7 @@ def file_of(address: str) -> Path | None:
         ValueError: For an SQLite database in memory, which is empty for everyone else.
     """
     if "://" not in address:
-        return Path(address).expanduser()
+        return as_path(address)
     match = _SQLITE.match(address)
     if match is None:
         return None
@@ -64,7 +69,7 @@ def file_of(address: str) -> Path | None:
     name = name.removeprefix("file:")
     if name in ("", ":memory:"):
         raise ValueError(f"The database {address!r} is in memory, so it is empty: name a file.")
-    return Path(name).expanduser()
+    return as_path(name)
 
 
 def hint_of_database(source: str) -> str:
@@ -89,7 +94,7 @@ def without_password(address: str) -> str:
 def as_database(path: str | Path) -> str:
     """The address of the SQLite database in a file; its path if it has no address."""
     for address in (f"sqlite:///{path}", f"sqlite:///{quote(str(path))}"):
-        if file_of(address) == Path(path).expanduser():
+        if file_of(address) == as_path(path):
             return address
     return str(path)  # ? cannot be written in an address before SQLAlchemy 2.1
 
@@ -118,7 +123,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
     If the block raises, or the process dies, what was there stays.
     """
-    path = Path(path)
+    path = as_path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path} cannot be written: there is no folder {path.parent}.")
     # Beside the file: a name can be replaced atomically only on one file system.
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:

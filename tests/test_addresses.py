@@ -290,6 +290,7 @@ def test_the_command_line_answers_alike(
         ("sqlite:///file:a.db?mode=ro&uri=true", Path("a.db")),
         ("a.db", Path("a.db")),
         ("~/a.db", Path("~/a.db").expanduser()),
+        ("~nobody of this name.db", Path("~nobody of this name.db")),
         ("postgresql://host/db", None),
     ],
 )

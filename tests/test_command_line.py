@@ -191,6 +191,21 @@ def test_rows_of_no_group_are_refused(capsys: Printed, folder: Path) -> None:
     assert "[tables.grid]: the column 'data' is empty in 2 rows" in capsys.readouterr().err
 
 
+def test_paths_of_a_replay_may_begin_at_home(
+    capsys: Printed, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = folder / "home"
+    home.mkdir()
+    for variable in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(variable, str(home))
+    (folder / "grid.csv").rename(home / "grid.csv")
+    text = CONFIG.replace("grid.csv", "~/grid.csv").replace("out/", "~/out/")
+    (home / "replay.toml").write_text(text)
+    printed(capsys, "replay ~/replay.toml")
+    assert len(printed(capsys, "compare ~/out/runs.csv")) > 0
+    assert not Path("~").exists()
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -203,6 +218,8 @@ def test_rows_of_no_group_are_refused(capsys: Printed, folder: Path) -> None:
         ('loss = "score"', 'loss = "error"', "[tables.grid]: The frame has no column 'error'"),
         ('loss = "score"', "", "[tables.grid] needs file and loss"),
         ('file = "grid.csv"', 'file = "none.csv"', "none.csv"),
+        ('file = "grid.csv"', 'file = "header.csv"', "[tables.grid]: header.csv has no rows."),
+        ('"data"', '"date"', "group names the column 'date'; the file has data, kernel, C, score"),
         ('file = "grid.csv"', "file = 3", "[tables.grid]: file takes the name of a CSV file"),
         ('group = "data"', "group = [1]", "group takes the name of a column as text; got <list"),
         ('loss = "score"', "loss = 3", "loss takes the name of a column as text; got 3"),

@@ -27,7 +27,7 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins.addresses import replacing
+from automl_plugins.addresses import as_path, replacing
 from automl_plugins.meta.plain import (
     COLUMNS,
     PLAIN_TYPES,
@@ -116,7 +116,7 @@ def write_searches(path: str | os.PathLike[str], searches: Sequence[StoredSearch
 
 def read_searches(path: str | os.PathLike[str]) -> list[StoredSearch]:
     """``read_records`` with the identity of searches and runs; the same errors."""
-    path = Path(path)
+    path = as_path(path)
     with path.open("rb") as file:
         try:
             data = _read_bounded(file)
@@ -282,13 +282,11 @@ def _searches(document: dict[str, Any]) -> list[StoredSearch]:
         places = entry["configurations"]
         if places and min(places) < 0:
             raise ValueError("a configuration has a negative index")
-        # A column without any value is written as null.
-        given = {name: np.array(entry[name] or [], dtype=np.float64) for name in COLUMNS}
-        losses = given.pop("losses")
+        nothing = [None] * len(places)  # a column without any value is written as null
+        given = {name: np.array(entry[name] or nothing, dtype=np.float64) for name in COLUMNS}
         record = TaskRecord(
             check_text(entry["task"], "The name of a task"),
             [configurations[place] for place in places],
-            losses,
             **given,
             status=np.array(entry["status"] or [], dtype=np.int64),
             space=None if entry["space"] is None else spaces[entry["space"]],

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from automl_plugins._arguments import check_kind
-from automl_plugins.addresses import check_exists
-from automl_plugins.formats import format_count
+from automl_plugins.addresses import as_path, check_exists
+from automl_plugins.formats import format_count, join_names
 from automl_plugins.frameworks import Method, load_adapter
 
-from .csv_files import read_csv
+from .csv_files import check_rows, read_csv
 from .runs import Progress, replay
 from .table import Table
 
@@ -41,7 +41,8 @@ def replay_config(path: Path, *, progress: Progress = None) -> pd.DataFrame:
     """
     if path.is_dir():
         raise ValueError(f"{path} is a folder: name the TOML file in it.")
-    with Path(check_exists(str(path))).expanduser().open("rb") as file:
+    path = as_path(check_exists(str(path)))
+    with path.open("rb") as file:
         try:
             config = tomllib.load(file)
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -57,7 +58,7 @@ def replay_config(path: Path, *, progress: Progress = None) -> pd.DataFrame:
         raise ValueError(f"{path} has no budget.")
     if "path" in config:
         check_kind("path", config["path"], str, "the name of a CSV file as text")
-        config["path"] = path.parent / config["path"]
+        config["path"] = path.parent / as_path(config["path"])
     seeds = config.pop("seeds", [0])
     check_kind("seeds", seeds, int | list, "a list of integers")
     return replay(
@@ -95,7 +96,9 @@ def _tables(name: str, entry: dict[str, Any], folder: Path) -> list[Table]:
         for key, column in {"group": group, **entry}.items():
             if key in ("group", "loss", "seconds"):
                 check_kind(key, column, str | None, "the name of a column as text")
-        frame = read_csv(check_exists(str(folder / entry.pop("file"))), names=group, **options)
+        file = str(folder / as_path(entry.pop("file")))
+        frame = read_csv(check_exists(file), names=group, **options)
+        check_rows(frame, file)
         for key in ("curves", "curve_seconds"):  # keys in TOML are text
             if key in entry:
                 check_kind(key, entry[key], Mapping, "names of columns by step")
@@ -103,7 +106,9 @@ def _tables(name: str, entry: dict[str, Any], folder: Path) -> list[Table]:
         if group is None:
             return [Table.from_frame(frame, name=name, **entry)]
         if group not in frame.columns:
-            raise ValueError(f"group names the column {group!r}, which the file does not have.")
+            raise ValueError(
+                f"group names the column {group!r}; the file has {join_names(frame.columns)}."
+            )
         if n := (frame[group] == "").sum():
             raise ValueError(
                 f"the column {group!r} is empty in {format_count(n, 'row')}, which then belong to"

@@ -10,10 +10,12 @@ import zlib
 from collections.abc import Sequence
 from gzip import BadGzipFile
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 from zipfile import BadZipFile
 
 from automl_plugins._arguments import repeated
+from automl_plugins.addresses import as_path
 from automl_plugins.formats import format_count, join_names, one_line
 
 if TYPE_CHECKING:
@@ -46,7 +48,8 @@ def read_csv(
     """
     import pandas as pd
 
-    with open(path, "rb") as file:  # a compressed one does not begin with "#"
+    path = as_path(path)
+    with path.open("rb") as file:  # a compressed one does not begin with "#"
         options["skiprows"] = sum(1 for _ in takewhile(lambda line: line.startswith(b"#"), file))
 
     if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # exact by default since then
@@ -72,20 +75,29 @@ def read_csv(
         *_COMPRESSED,
     ) as error:
         raise ValueError(
-            f"{path} is no table of comma-separated values: {one_line(str(error))}."
+            f"{path} is no table of comma-separated values in UTF-8: {one_line(str(error))}."
         ) from None
     return frame
 
 
-def _check_header(path: str | os.PathLike[str], skiprows: int) -> None:
-    """ValueError for a column that is there twice, which pandas would call A and A.1."""
+def _check_header(path: Path, skiprows: int) -> None:
+    """ValueError for a column that is there twice, which pandas would call A and A.1.
+
+    The same for columns that something else than commas separates.
+    """
     import pandas as pd
 
     (header,) = pd.read_csv(
         path, header=None, nrows=1, dtype=str, keep_default_na=False, skiprows=skiprows
     ).to_numpy()
+    if len(header) == 1 and re.search("[;\t]", header[0]):
+        _refuse_column(path, header[0])
     if twice := sorted(filter(None, repeated(header))):
         raise ValueError(f"{path} has more than one column {join_names(twice)}.")
+
+
+def _refuse_column(file: Path | str, name: str) -> NoReturn:
+    raise ValueError(f"{file} is no table of comma-separated values: its one column is {name!r}.")
 
 
 def read_runs(path: str | os.PathLike[str]) -> pd.DataFrame:
@@ -124,7 +136,7 @@ def read_comparison(files: Sequence[str]) -> pd.DataFrame:
 
 def _read_named_runs(file: str) -> pd.DataFrame:
     runs = read_runs(file)
-    _check_rows(runs, file)
+    check_rows(runs, file)
     if absent := [name for name in _KEYS if name not in runs]:
         raise ValueError(
             f"{file} has no column {join_names(absent)}: a file of runs has the columns"
@@ -140,11 +152,9 @@ def _read_scores(file: str, first: str, *methods: str) -> pd.DataFrame:
     from pandas.api.types import is_numeric_dtype
 
     if not methods:
-        raise ValueError(
-            f"{file} is no table of comma-separated values: its one column is {first!r}."
-        )
+        _refuse_column(file, first)
     scores = read_csv(file, names=first).set_index(first)
-    _check_rows(scores, file)
+    check_rows(scores, file)
     if nameless := [place for place, m in enumerate(methods, 2) if _NAMELESS.fullmatch(m)]:
         raise ValueError(f"{file}: the header has no name for column {join_names(nameless)}.")
     if texts := [m for m in methods if not is_numeric_dtype(scores[m])]:
@@ -156,6 +166,7 @@ def _read_scores(file: str, first: str, *methods: str) -> pd.DataFrame:
     return scores
 
 
-def _check_rows(frame: pd.DataFrame, file: str) -> None:
+def check_rows(frame: pd.DataFrame, file: str) -> None:
+    """Raise ValueError for a file without a row."""
     if frame.empty:
         raise ValueError(f"{file} has no rows.")

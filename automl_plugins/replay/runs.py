@@ -26,6 +26,7 @@ from automl_plugins._arguments import (
     repeated,
 )
 from automl_plugins._versions import require
+from automl_plugins.addresses import as_path
 from automl_plugins.frameworks import Method, Problem
 from automl_plugins.records.search import COLUMNS, Search, search_frame
 from automl_plugins.records.trial import Trial
@@ -336,10 +337,11 @@ class Journal:
         settings: dict[str, Any],
         digests: Mapping[str, str] | None = None,
     ) -> None:
-        self.path = Path(path)
+        self.path = as_path(path)
         self._digests = digests or {}
         self._log = Path(f"{self.path}.journal")
         self.done: set[Key] = set()
+        self._end = 0  # bytes of the file that are accounted for
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if self._log.exists() and b"\n" in self._log.read_bytes():
             self._resume(settings)
@@ -374,8 +376,8 @@ class Journal:
                 f"{self.path} holds runs on table {', '.join(other)} as it was before its records"
                 " changed: choose another file."
             )
-        size = self.path.stat().st_size if self.path.exists() else 0
-        end = entries[-1]["end"] if entries else 0
+        size = self._size()
+        end = self._end = entries[-1]["end"] if entries else 0
         if size < end:
             what = f"has {size} bytes of {end} written: it was cut or changed"
             raise ValueError(
@@ -401,25 +403,33 @@ class Journal:
             )
         return line
 
+    def _size(self) -> int:
+        return self.path.stat().st_size if self.path.exists() else 0
+
     def write(self, key: Key, frame: pd.DataFrame) -> None:
         """Append one run; it counts as done only once it is on the disk.
 
         Raises:
-            ValueError: For a name with a carriage return, which a CSV file does not keep.
+            ValueError: For a name with a carriage return, which a CSV file does not keep, and
+                where something else has written to the file.
         """
         if any("\r" in str(name) for name in key):
             raise ValueError(
                 f"{self.path} cannot keep the carriage return in the name of {key[:2]!r}: rename"
                 " the table or the method."
             )
-        new = not self.path.exists() or not self.path.stat().st_size
+        if self._size() != self._end:
+            raise ValueError(
+                f"{self.path} was changed while this replay ran. If another one writes to it, let"
+                " that end, then run this again: it continues with what is missing."
+            )
         with self.path.open("a", encoding="utf-8", newline="") as file:
-            file.write(frame.to_csv(index=False, header=new, lineterminator="\n"))
+            file.write(frame.to_csv(index=False, header=not self._end, lineterminator="\n"))
             file.flush()
             os.fsync(file.fileno())
-            end = file.tell()
+            self._end = file.tell()
         table, method, seed = key
-        entry = {"table": table, "method": method, "seed": seed, "end": end}
+        entry = {"table": table, "method": method, "seed": seed, "end": self._end}
         self._append(json.dumps(entry | {"data": self._digests.get(table)}))
         self.done.add(key)
 

@@ -82,7 +82,8 @@ def runs_of(*values: Any, name: str = "x", **more: Any) -> TaskRecord:
 def test_everything_comes_back(tmp_path: Path, name: str) -> None:
     empty = TaskRecord("empty", [], np.empty(0), meta_features={"n": 1.0})
     alike = runs_of(1, 1.0, True, 0, 0.0, -0.0, False, "1", None)
-    records = [record(), record("wine", space=None, seed=None), empty, alike]
+    failed = TaskRecord("failed", [{"x": 1}, {"x": 2}], np.full(2, np.nan))
+    records = [record(), record("wine", space=None, seed=None), empty, alike, failed]
     write_records(tmp_path / name, records)
     found = read_records(tmp_path / name)
     for left, right in zip(records, found, strict=True):
@@ -162,6 +163,19 @@ def test_a_file_is_written_in_full_or_not_at_all(
         write_records(path, [record("wine"), wrong])
     assert path.read_bytes() == before
     assert [found.name for found in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_path_may_begin_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    write_records("~/a.json", [record()])
+    assert (tmp_path / "a.json").exists()
+    assert_same(record(), read_records("~/a.json")[0])
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"a.json cannot be written: .* no folder .*b\.$"):
+        write_records(tmp_path / "b" / "a.json", [record()])
 
 
 def test_a_failing_disk_leaves_no_half_file(

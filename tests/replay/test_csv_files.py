@@ -42,6 +42,19 @@ def test_a_comma_at_the_end_of_each_row_is_no_field(path: Path) -> None:
     assert frame.to_dict("index") == {"t1": {"A": 1, "B": 2}, "t2": {"A": 3, "B": 4}}
 
 
+@pytest.mark.parametrize("text", ["task;A;B\nt1;0,5;0,25\n", "task\tA\nt1\t0,5\n"])
+def test_other_separators_are_told(path: Path, text: str) -> None:
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"comma-separated values: its one column is 'task.*A"):
+        read_csv(path)
+
+
+def test_another_encoding_is_told(path: Path) -> None:
+    path.write_bytes("task,ä\nt,1\n".encode("latin-1"))
+    with pytest.raises(ValueError, match="no table of comma-separated values in UTF-8: 'utf-8'"):
+        read_csv(path)
+
+
 def test_a_later_row_with_more_fields_is_one_line(path: Path) -> None:
     path.write_text("task,A,B\nt1,1,2\nt2,3,4,9\n")
     with pytest.raises(ValueError, match=r"^.*some.csv is no table .* line 3, saw 4\.$"):

@@ -270,6 +270,19 @@ def test_what_a_crash_left_is_cut_off_and_run_again(
     assert_frame_equal(run(method, TABLES, path=path), run({"random": at_random}, TABLES))
 
 
+def test_two_replays_do_not_write_to_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+
+    def meanwhile(*arguments: Any) -> Mapping[str, Any]:
+        if not path.exists():
+            run({"m": at_random}, path=path)
+        return at_random(*arguments)
+
+    with pytest.raises(ValueError, match=r"runs.csv was changed while this replay ran"):
+        run({"m": meanwhile}, path=path)
+    assert_frame_equal(run({"m": meanwhile}, path=path), run({"m": at_random}))
+
+
 def test_finished_runs_that_were_cut_are_noticed(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     run(at_random, TABLES[:2], path=path)

@@ -22,7 +22,7 @@ from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from automl_plugins.addresses import as_database
+from automl_plugins.addresses import as_database, as_path
 from automl_plugins.formats import one_line
 
 T = TypeVar("T")
@@ -75,7 +75,7 @@ def parse_url(url: str | os.PathLike[str]) -> URL:
             "A store keeps its runs in a file: name one, as in sqlite:///memory.db. For runs that"
             " need not be kept, MetaDataset.from_records takes them as they are."
         )
-    return parsed.set(database=str(Path(parsed.database).expanduser().absolute()))
+    return parsed.set(database=str(as_path(parsed.database).absolute()))
 
 
 class Database:
