@@ -76,15 +76,15 @@ def align_columns(
     rows: Sequence[Sequence[str]], right: Sequence[bool], *, rule: bool = False
 ) -> Iterator[str]:
     """Lines of a table whose columns are aligned, with a ``rule`` below the first row."""
-    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(text_width, column)) for column in zip(*rows, strict=True)]
     dashes = [["-" * width for width in widths]] * rule
     for row in [rows[0], *dashes, *rows[1:]]:
-        gaps = [" " * (width - _width(cell)) for width, cell in zip(widths, row, strict=True)]
+        gaps = [" " * (width - text_width(cell)) for width, cell in zip(widths, row, strict=True)]
         cells = zip(row, gaps, right, strict=True)
         yield "  ".join(g + c if is_right else c + g for c, g, is_right in cells).rstrip()
 
 
-def _width(line: str) -> int:
+def text_width(line: str) -> int:
     """Columns of a terminal that it takes."""
     wide = sum(unicodedata.east_asian_width(c) in "WF" for c in line)
     return len(line) + wide - sum(bool(unicodedata.combining(c)) for c in line)

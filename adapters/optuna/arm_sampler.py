@@ -334,7 +334,8 @@ class ArmSampler(SeededSampler):
     def _announce(self, known: ArmMemory, situation: Situation) -> None:
         arms, pulls = situation.arms, situation.pulls
         if self.reward_range is None and pulls.rescaled and known.first_time("rescaled"):
-            _logger.info(f"Rewards of the arms of {self.arm!r}: {pulls.scale.reason}.")
+            scale = pulls.scale.describe(maximize=known.maximize)
+            _logger.info(f"Rewards of the arms of {self.arm!r}: {scale}.")
         for arm in pulls.given_up():
             if known.first_time(("failed", arm)):
                 _logger.warning(

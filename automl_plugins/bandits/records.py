@@ -101,11 +101,6 @@ class ArmRecords:
             status=np.asarray(failed if status is None else status, dtype=np.int64).reshape(-1),
         )
 
-    @classmethod
-    def empty(cls) -> ArmRecords:
-        """No pulls."""
-        return cls.of([], [])
-
 
 @dataclass(frozen=True)
 class ArmStatistics:
@@ -176,7 +171,7 @@ class RewardScale:
 
     best: float  # loss with reward 1
     worst: float  # loss with reward 0
-    reason: str  # for this scale, one sentence
+    reason: str  # for this scale, one sentence; see ``describe``
 
     @classmethod
     def of(
@@ -204,8 +199,13 @@ class RewardScale:
         # Where the median is as good as the best, the worst one is all there is to scale by.
         if best < reach < values.max():
             worst = reach
-        reason = f"losses lie outside [0, 1]: {worst:g} counts as reward 0 and {best:g} as 1"
+        reason = "values lie outside [0, 1]: {worst:g} counts as reward 0 and {best:g} as 1"
         return cls(best, worst, reason)
+
+    def describe(self, *, maximize: bool = False) -> str:
+        """The reason, with values of the objective as the user wrote them."""
+        sign = -1.0 if maximize else 1.0
+        return self.reason.format(worst=sign * self.worst + 0.0, best=sign * self.best + 0.0)
 
     def rewards(self, losses: npt.ArrayLike) -> FloatArray:
         """Rewards of losses (n,) in [0, 1]; NaN stays, infinities are 0 and 1."""

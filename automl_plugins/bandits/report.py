@@ -93,7 +93,7 @@ class ArmReport:
 
         The others are arguments of the class; ``notes`` are added to what the pulls say.
         """
-        said = [f"Rewards: {pulls.scale.reason}.", *notes]
+        said = [f"Rewards: {pulls.scale.describe(maximize=maximize)}.", *notes]
         said += [f"{names[a]} failed in all of its trials." for a in sorted(pulls.given_up())]
         empty = sorted(set(range(len(names))) - set(left))
         said += [f"{names[a]} has no configuration left to try." for a in empty]
@@ -140,8 +140,8 @@ class ArmReport:
         known = (records.status == Status.COMPLETE) & ~np.isnan(values)
         best = np.full(n_arms, np.nan)
         np.fmin.at(best, records.arm[known], values[known])
-        decisions = [(r, d) for r in self.rounds for d in r.decisions]
-        left = {d.arm: (r.index + 1, d.reason) for r, d in decisions if not d.advances}
+        last = {d.arm: (r.index + 1, d) for r in self.rounds for d in r.decisions}
+        left = {k: (number, d.reason) for k, (number, d) in last.items() if not d.advances}
         return [
             ArmRow(
                 arm=name,

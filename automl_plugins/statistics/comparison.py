@@ -116,7 +116,6 @@ def compare(
         methods=methods,
         control=control,
         unit=None if wide else unit,
-        zero_method=zero_method,
         alpha=alpha,
         notes=(*notes, f"Wilcoxon's test, {zero_method}: {ties}."),
         budgets=results,
@@ -194,7 +193,7 @@ def _compare_at(
         "wins": (difference < 0).sum(axis=0),
         "ties": (difference == 0).sum(axis=0),
         "losses": (difference > 0).sum(axis=0),
-        "median_difference": sign * median,
+        "median_difference": sign * median + 0.0,  # not -0.0
         "p_wilcoxon": p,
         "p_finner": adjusted,
         "different": adjusted <= alpha,

@@ -19,7 +19,7 @@ from automl_plugins.formats import (
     one_line,
 )
 from automl_plugins.statistics.runs import Unit
-from automl_plugins.statistics.significance import OmnibusTest, ZeroMethod, cliques
+from automl_plugins.statistics.significance import OmnibusTest, cliques
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,7 +83,6 @@ class Comparison:
         methods: Names of the methods, in the order of the data.
         control: The method all others are compared with; None compares all pairs.
         unit: Unit of the budgets; None for a frame of tasks x methods.
-        zero_method: How Wilcoxon's test treats ties, see ``wilcoxon_pairs``.
         alpha: Level of ``different``.
         notes: Which data were left out and why, and how the figures were computed.
         budgets: The results, budgets ascending.
@@ -97,7 +96,6 @@ class Comparison:
     methods: tuple[Hashable, ...]
     control: Hashable | None
     unit: Unit | None
-    zero_method: ZeroMethod
     alpha: float
     notes: tuple[str, ...]
     budgets: tuple[BudgetComparison, ...]

@@ -38,22 +38,19 @@ def _matrix(scores: npt.ArrayLike) -> FloatArray:
     return matrix
 
 
-def average_ranks(scores: npt.ArrayLike, *, higher_is_better: bool = False) -> FloatArray:
+def average_ranks(losses: npt.ArrayLike) -> FloatArray:
     """Mean over the tasks of the rank within the task; rank 1 is the best, ties get mean ranks.
 
     Args:
-        scores: Scores (N, K).
-        higher_is_better: Whether the largest score gets rank 1 rather than the least.
+        losses: Losses (N, K): the least gets rank 1.
 
     Returns:
         Average ranks (K,) in [1, K], of sum K (K + 1) / 2.
 
     Raises:
-        ValueError: If the scores are not a matrix, empty, or NaN somewhere.
+        ValueError: If the losses are not a matrix, empty, or NaN somewhere.
     """
-    matrix = _matrix(scores)
-    ranks = rankdata(-matrix if higher_is_better else matrix, axis=1)
-    return np.asarray(ranks.mean(axis=0), dtype=np.float64)
+    return np.asarray(rankdata(_matrix(losses), axis=1).mean(axis=0), dtype=np.float64)
 
 
 def distance_to_minimum(losses: npt.ArrayLike) -> FloatArray:
@@ -126,8 +123,6 @@ class OmnibusTest:
         F: The statistic of Iman and Davenport; inf if all tasks rank the methods alike.
         F_p: Its p-value; exact where F is inf.
         df: Degrees of freedom of F, (K - 1, (K - 1)(N - 1)).
-        n_tasks: N.
-        n_methods: K.
 
     Example::
 
@@ -140,8 +135,6 @@ class OmnibusTest:
     F: float
     F_p: float
     df: tuple[int, int]
-    n_tasks: int
-    n_methods: int
 
 
 def iman_davenport(scores: npt.ArrayLike) -> OmnibusTest:
@@ -178,7 +171,7 @@ def iman_davenport(scores: npt.ArrayLike) -> OmnibusTest:
     between = float(np.square(deviation.sum(axis=0)).sum())
     df = (k - 1, (k - 1) * (n - 1))
     if within == 0:
-        return OmnibusTest(0.0, 1.0, 0.0, 1.0, df, n, k)
+        return OmnibusTest(0.0, 1.0, 0.0, 1.0, df)
     statistic = (k - 1) * between / within
     rest = n * within - between
     ratio = (n - 1) * between / rest if rest > 0 else np.inf
@@ -188,8 +181,6 @@ def iman_davenport(scores: npt.ArrayLike) -> OmnibusTest:
         F=ratio,
         F_p=float(f.sf(ratio, *df)) if rest > 0 else _agreement_p(deviation[0], n),
         df=df,
-        n_tasks=n,
-        n_methods=k,
     )
 
 

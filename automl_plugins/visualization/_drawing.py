@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Hashable, Iterable
 from importlib import import_module
 from itertools import cycle
@@ -40,10 +41,15 @@ def translucent(color: str, opacity: float) -> str:
     return f"rgba({red},{green},{blue},{opacity})"
 
 
+def plain(name: Hashable) -> str:
+    """The text of a name, in which plotly would take <b> for HTML."""
+    return html.escape(str(name), quote=False)
+
+
 def set_titles(figure: go.Figure, title: str, note: str, x: str, y: str | None = None) -> None:
     """Set the title, the note below it, and the titles of the axes."""
     figure.update_layout(
-        title={"text": title, "subtitle": {"text": note}},
+        title={"text": title, "subtitle": {"text": plain(note)}},
         xaxis={"title": x},
         yaxis={"title": y},
     )
@@ -72,6 +78,6 @@ def draw_area(
         fillcolor=translucent(style["color"], _OPACITY[style["dash"]]),
         stackgroup="shares",
         showlegend=True,
-        name=name,
+        name=plain(name),
         hovertemplate="%{y:.1f} %",
     )

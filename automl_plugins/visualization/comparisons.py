@@ -17,7 +17,7 @@ from scipy.stats import rankdata
 
 from automl_plugins._arguments import check_choice
 from automl_plugins.arrays import FloatArray
-from automl_plugins.formats import format_count, format_number, join_names
+from automl_plugins.formats import format_count, format_number, join_names, text_width
 from automl_plugins.statistics.results import Comparison
 from automl_plugins.statistics.runs import UNITS, Unit, runs_of
 from automl_plugins.visualization._drawing import (
@@ -25,6 +25,7 @@ from automl_plugins.visualization._drawing import (
     MAX_POINTS,
     graph_objects,
     line_styles,
+    plain,
     set_titles,
     translucent,
 )
@@ -65,7 +66,8 @@ def plot_regret(
         band: Mean ± 1.96 standard errors (``"ci"``) or quartiles over the tables; None for no
             band. A single table has no band.
         methods: Methods to show, in the order of their colours; None for all.
-        log_y: Whether the axis of the regret is logarithmic; it cannot show a mean of 0.
+        log_y: Whether the axis of the regret is logarithmic; it cannot show a mean of 0, so it is
+            linear if all means are 0.
 
     Raises:
         ValueError: If columns are missing or illegal, seconds are NaN, an option or a method is
@@ -124,7 +126,7 @@ def _draw_curves(
             lower, upper = np.quantile(scores, [0.25, 0.75], axis=0)
     figure = graph_objects().Figure()
     for i, (method, style) in enumerate(line_styles(names).items()):
-        name = str(method)
+        name = plain(method)
         if band is not None:
             figure.add_scatter(
                 x=np.concatenate([x, x[::-1]]),
@@ -178,9 +180,8 @@ def _table_scores(
 def _points(spent: FloatArray, unit: Unit) -> FloatArray:
     """Points (G,) of the horizontal axis up to the end of the longest run."""
     if unit == "trials":
-        last = float(np.ceil(spent.max()))
-        points = np.linspace(1, last, min(int(last), MAX_POINTS)).round()
-        return np.asarray(np.unique(points), dtype=np.float64)
+        last = int(np.ceil(spent.max()))
+        return np.unique(np.linspace(1.0, last, min(last, MAX_POINTS)).round())
     positive = spent[spent > 0]
     if not len(positive) or not np.isfinite(spent).all():
         raise ValueError("seconds must be finite, and above 0 somewhere.")
@@ -191,12 +192,14 @@ def _make_logarithmic(figure: go.Figure) -> None:
     """Make the axis logarithmic, from the decade of the least positive mean; clip bands there."""
     bands = [trace for trace in figure.data if trace.fill == "toself"]
     means = np.concatenate([trace.y for trace in figure.data if trace.fill is None])
+    if not means.any():
+        return
     floor = np.floor(np.log10(means[means > 0].min(initial=0.1)))
-    top = max(trace.y.max() for trace in bands or figure.data)
+    top = max(trace.y.max() for trace in figure.data)  # means may exceed upper quartiles
     for trace in bands:
         trace.y = np.maximum(trace.y, 10.0**floor)
-    end = max(np.log10(max(top, 1e-300)), floor + 1) + 0.05
-    figure.update_yaxes(type="log", range=[float(floor), float(end)])
+    end = max(np.log10(top), floor + 1) + 0.05
+    figure.update_yaxes(type="log", range=[float(floor), float(end)], exponentformat="power")
 
 
 def plot_rank_diagram(comparison: Comparison, *, budget: float | None = None) -> go.Figure:
@@ -223,16 +226,18 @@ def plot_rank_diagram(comparison: Comparison, *, budget: float | None = None) ->
     figure = graph_objects().Figure()
     styles = line_styles(comparison.methods)
     rank_of: dict[Hashable, float] = dict(result.ranks.items())
-    n = len(rank_of)
+    n, margin = len(rank_of), 0
     _draw_line(figure, [1, n], [0, 0], "ranks", {"color": "black", "width": 1})
     for i, (method, rank) in enumerate(rank_of.items()):
         left = i < (n + 1) // 2
         height, end = (i + 1, 1) if left else (n - i, n)
         _draw_line(figure, [rank, rank, end], [0, height, height], str(method), styles[method])
+        label = f"{method}{' (control)' * (method == comparison.control)} {rank:.2f}"
+        margin = max(margin, 30 + 7 * text_width(label))
         figure.add_annotation(
             x=end,
             y=height,
-            text=f"{method}{' (control)' * (method == comparison.control)} {rank:.2f}",
+            text=plain(label),
             xanchor="right" if left else "left",
             xshift=-6 if left else 6,
             showarrow=False,
@@ -254,13 +259,13 @@ def plot_rank_diagram(comparison: Comparison, *, budget: float | None = None) ->
     if not tested:
         joined = "one task only: nothing could be tested"
     rows = (n + 1) // 2, len(groups)
-    margin = 30 + 7 * max(len(a.text) for a in figure.layout.annotations)
     set_titles(figure, f"Average ranks{at}", joined, "Average rank")
     figure.update_layout(
         xaxis={"range": [0.95, n + 0.05], "dtick": 1},
         yaxis={"visible": False, "range": [-rows[1] - 0.6, rows[0] + 0.6]},
         showlegend=False,
         height=190 + 26 * sum(rows),
+        width=None if margin < 250 else 2 * margin + 400,  # the names leave room for the ranks
         margin={"l": margin, "r": margin},
     )
     return figure
@@ -269,4 +274,4 @@ def plot_rank_diagram(comparison: Comparison, *, budget: float | None = None) ->
 def _draw_line(
     figure: go.Figure, x: list[Any], y: list[Any], name: str, style: dict[str, Any]
 ) -> None:
-    figure.add_scatter(x=x, y=y, mode="lines", line=style, name=name, hoverinfo="name+x")
+    figure.add_scatter(x=x, y=y, mode="lines", line=style, name=plain(name), hoverinfo="name+x")

@@ -12,6 +12,7 @@ from automl_plugins.visualization._drawing import (
     GREY,
     graph_objects,
     line_styles,
+    plain,
     set_titles,
     thin_out,
 )
@@ -120,7 +121,7 @@ def _draw_points(
         y=places[rows, 1],
         mode="markers",
         marker=marker | {"size": 5, "opacity": 0.7},
-        name=name,
+        name=plain(name),
         text=None if names is None else [names[i] for i in rows.tolist()],
         hoverinfo="name+text" if names is not None else "name+x+y",
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from automl_plugins.visualization._drawing import (
     draw_area,
     graph_objects,
     line_styles,
+    plain,
     set_titles,
     thin_out,
 )
@@ -114,7 +114,7 @@ def _draw_round(figure: go.Figure, report: ArmReport, index: int, x: float) -> N
         showlegend=False,
         legendgroup="rounds",
         name=f"round {report.rounds[index].index + 1}",
-        hovertext="<br>".join(map(html.escape, lines)),
+        hovertext="<br>".join(map(plain, lines)),
         hoverinfo="text",
     )
 

@@ -228,7 +228,7 @@ def test_random_arms_have_the_given_weights_exactly() -> None:
 
 def test_random_arms_with_and_without_a_guarantee() -> None:
     policy = RandomArm(weights=[0.0, 1.0, 3.0], min_pulls=0, min_share=0.0)
-    found = shares(policy, ArmRecords.empty(), 3)
+    found = shares(policy, ArmRecords.of([], []), 3)
     assert found[0] == 0 and found[1] == pytest.approx(0.25, abs=0.04)
     # One pull of each, then the weights
     policy = RandomArm(weights=[0.0, 1.0, 3.0], **FREE)
@@ -241,7 +241,7 @@ def test_random_arms_with_and_without_a_guarantee() -> None:
     assert set(choices(RandomArm(weights=[1, 0, 0], **FREE), records, [1, 2])) == {1, 2}
     policy = RandomArm(weights={0: 1.0, 2: 1.0}, min_pulls=0, min_share=0.0)
     with pytest.raises(ValueError, match=r"name arms \[0, 2\], but not \[1\]"):
-        policy.choose([0, 1, 2], ArmRecords.empty(), Streams(0), 0)
+        policy.choose([0, 1, 2], ArmRecords.of([], []), Streams(0), 0)
 
 
 @pytest.mark.parametrize(

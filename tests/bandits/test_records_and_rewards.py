@@ -85,7 +85,9 @@ def test_losses_that_are_errors_or_scores_are_taken_as_they_are() -> None:
 def test_other_losses_are_rescaled_and_one_diverged_run_does_not_hide_the_rest() -> None:
     scale = RewardScale.of([2.0, 4.0, 6.0])
     np.testing.assert_allclose(scale.rewards([2.0, 4.0, 6.0]), [1.0, 0.5, 0.0])
-    assert "6 counts as reward 0 and 2 as 1" in scale.reason
+    assert "6 counts as reward 0 and 2 as 1" in scale.describe()
+    zero = RewardScale.of([0.0, -1.0, -2.0]).describe(maximize=True)
+    assert zero.endswith(": 0 counts as reward 0 and 2 as 1")  # not -0
     # best 2, median 4: what is worse than 2 + 4 (4 - 2) = 10 counts as 10
     cut = RewardScale.of([2.0, 3.0, 4.0, 5.0, 1e30])
     np.testing.assert_allclose(cut.rewards([2.0, 6.0, 10.0, 1e30]), [1.0, 0.5, 0.0, 0.0])

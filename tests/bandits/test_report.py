@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from automl_plugins.bandits.records import ArmRecords
+from automl_plugins.bandits.records import ArmRecords, Pulls
 from automl_plugins.bandits.report import ArmReport, ArmRow, describe_round
 from automl_plugins.bandits.successive_filtering import Decision, Round
 from automl_plugins.records.trial import Status
@@ -57,7 +57,7 @@ REPORT = ArmReport(
     rounds=ROUNDS,
     notes=("losses lie in [0, 1]: the reward is 1 - loss",),
 )
-EMPTY = ArmReport(("a", "b"), ArmRecords.empty(), [])
+EMPTY = ArmReport(("a", "b"), ArmRecords.of([], []), [])
 
 
 # --- table ----------------------------------------------------------------------------------
@@ -215,6 +215,22 @@ def test_those_who_left_are_listed_by_score() -> None:
     assert re.findall(r"([abcd]) \(", line) == ["d", "c", "a", "b"]
 
 
+def test_an_arm_that_was_taken_back_has_not_left() -> None:
+    back = Round(2, 8.0, (Decision(2, True, None, 1.0, 1.0, 5.0, "no result yet"),))
+    report = dataclasses.replace(REPORT, rounds=(*ROUNDS[:2], back))
+    assert [row.left for row in report.table()] == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("maximize", "ends"),
+    [(False, "-2 counts as reward 0 and -4 as 1"), (True, "2 counts as reward 0 and 4 as 1")],
+)
+def test_the_scale_is_told_in_the_users_values(maximize: bool, ends: str) -> None:
+    pulls = Pulls.from_losses([0, 0, 0], [-4.0, -3.0, -2.0], seconds=[1.0] * 3, status=[DONE] * 3)
+    report = ArmReport.from_pulls(("svm",), pulls, [0], maximize=maximize)
+    assert report.notes == (f"Rewards: values lie outside [0, 1]: {ends}.",)
+
+
 # --- bad input, pickles ---------------------------------------------------------------------
 
 
@@ -234,4 +250,4 @@ def test_parts_that_do_not_fit_are_refused(change: dict[str, Any], message: str)
 def test_arms_of_rounds_need_names_too() -> None:
     rounds = (Round(0, 1.0, (Decision(4, True, None, None, 1.0, 1.0, ""),)),)
     with pytest.raises(ValueError, match="all 5 arms"):
-        ArmReport(("a",), ArmRecords.empty(), [], rounds)
+        ArmReport(("a",), ArmRecords.of([], []), [], rounds)

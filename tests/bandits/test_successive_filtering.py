@@ -26,7 +26,7 @@ from automl_plugins.streams import Streams
 
 REWARDS = st.floats(0.0, 1.0).map(lambda x: round(x, 6))
 NAN = math.nan
-NONE = ArmRecords.empty()
+NONE = ArmRecords.of([], [])
 
 
 def two_rounds(

@@ -97,6 +97,8 @@ def test_higher_is_better_mirrors_the_losses() -> None:
     pd.testing.assert_frame_equal(gains.pairs, expected)
     assert noted(gains, "ADTM", "(max - score)")
     assert noted(losses, "ADTM", "(score - min)")
+    tied = compare(wide([[1, 1], [1, 1], [2, 3]]), higher_is_better=True).to_text()
+    assert " 0 " in tied and "-0" not in tied
 
 
 def test_alpha_is_the_level_of_the_adjusted_p() -> None:

@@ -107,6 +107,18 @@ def test_bands_on_a_logarithmic_axis_end_at_its_lower_end() -> None:
     assert plot_regret(RUNS, log_y=False).layout.yaxis.type is None
 
 
+def test_means_above_the_upper_quartile_are_within_the_axis() -> None:
+    runs = {(f"t{i}", "a", 0): [float(i == 0), 0.001 * (i == 0)] for i in range(5)}
+    figure = plot_regret(frame(runs), band="quartiles")
+    assert line(figure, "a").y.tolist() == pytest.approx([0.2, 0.0002])
+    assert figure.layout.yaxis.range[1] > np.log10(0.2)
+    assert figure.layout.yaxis.exponentformat == "power"  # else 0.0001 is 100 micro
+
+
+def test_the_axis_is_linear_where_all_means_are_zero() -> None:
+    assert plot_regret(RUNS.assign(regret=0.0)).layout.yaxis.type is None
+
+
 def test_colours_follow_the_first_appearance_or_the_given_order() -> None:
     regret, ranks = plot_regret(RUNS), plot_ranks(RUNS)
     diagram = plot_rank_diagram(compare(RUNS, budgets=3))
@@ -197,7 +209,7 @@ def comparison_of(
     )
     mean = pd.Series(ranks, dtype=float)
     results = tuple(BudgetComparison(b, pd.DataFrame(), mean, mean, None, pairs) for b in budgets)
-    return Comparison(tuple(sorted(ranks)), control, "trials", "zsplit", 0.05, (), results)
+    return Comparison(tuple(sorted(ranks)), control, "trials", 0.05, (), results)
 
 
 RANKS = {"c": 1.4, "a": 2.1, "d": 2.9, "b": 3.6}
@@ -235,6 +247,19 @@ def test_methods_are_labelled_with_their_ranks_best_left() -> None:
     low, high = figure.layout.xaxis.range
     assert low < 1 and high > 4
     assert groups(figure) == []
+
+
+def test_names_are_shown_as_they_are_and_make_room_for_themselves() -> None:
+    odd, long = "a<b & c>d", "a sampler with many arguments in its name, " * 2
+    wide = pd.DataFrame({odd: [1.0, 2.0, 3.0], long: [2.0, 3.0, 5.0], "z": [4.0, 4.0, 6.0]})
+    figure = plot_rank_diagram(compare(wide[[odd, "z"]], control=odd))
+    assert figure.layout.annotations[0].text == "a&lt;b &amp; c&gt;d (control) 1.00"
+    assert figure.layout.title.subtitle.text.endswith("with a&lt;b &amp; c&gt;d only")
+    assert figure.layout.width is None  # that of the window
+    layout = plot_rank_diagram(compare(wide)).layout
+    assert layout.width - layout.margin.l - layout.margin.r == 400
+    for curves in (plot_regret(RUNS.replace("a", odd)), plot_ranks(RUNS.replace("a", odd))):
+        assert line(curves, "a&lt;b &amp; c&gt;d").showlegend
 
 
 def test_control_is_joined_with_each_method_not_different_from_it() -> None:

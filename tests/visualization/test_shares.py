@@ -97,6 +97,11 @@ def test_shares_of_arms_by_hand(
     assert figure.layout.title.subtitle.text == f"6 pulls, 2 arms{note}"
 
 
+def test_names_of_arms_are_no_html() -> None:
+    figure = plot_arm_allocation(dataclasses.replace(REPORT, names=("a<b>c", "d & e")))
+    assert set(arms(figure)) == {"a&lt;b&gt;c", "d &amp; e"}
+
+
 def test_legend_is_ordered_by_the_final_share_and_colours_by_the_arms() -> None:
     names = tuple("abcdefghijklmnop")
     rng = np.random.default_rng(1)
@@ -121,7 +126,7 @@ def test_few_pulls(unit: Any) -> None:
     figure = plot_arm_allocation(one, unit=unit)
     assert "markers" in arms(figure)["a"].mode
     assert figure.layout.title.subtitle.text == "1 pull, 1 arm"
-    none = ArmReport(("a", "b"), ArmRecords.empty(), [], ROUNDS[:1])
+    none = ArmReport(("a", "b"), ArmRecords.of([], []), [], ROUNDS[:1])
     figure = plot_arm_allocation(none, unit=unit)
     assert list(lines(figure)) == ["round 1"] and arms(figure) == {}
     assert figure.layout.title.subtitle.text == "0 pulls, 2 arms"
