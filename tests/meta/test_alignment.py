@@ -99,13 +99,13 @@ def test_missing_values_drop_the_run_if_asked_to() -> None:
 
 
 def test_numbers_outside_are_clipped_or_dropped() -> None:
-    rows: list[dict[str, Any]] = [{"C": 1e6}, {"C": 0.0}, {}]
+    rows: list[dict[str, Any]] = [{"C": 1e6}, {"C": 0.0}, {"C": 10**400}, {}]
     rows = [{"kernel": "linear"} | row for row in rows]
     vectors, keep, coverage, _ = aligned(svm(), *rows)
     column = svm().index_of["C"]
-    assert vectors[:2, column].tolist() == [1.0, 0.0] and coverage.n_clipped == 2
+    assert vectors[:3, column].tolist() == [1.0, 0.0, 1.0] and coverage.n_clipped == 3
     _, keep, coverage, _ = aligned(svm(), *rows, out_of_range="drop")
-    assert keep.tolist() == [False, False, True] and coverage.n_clipped == 0
+    assert keep.tolist() == [False, False, False, True] and coverage.n_clipped == 0
 
 
 def test_a_foreign_category_drops_the_run() -> None:

@@ -125,11 +125,14 @@ class TestReading:
             (np.array([[True, False]]), [True, True]),
             ([[1, "a", True, None], [2.5, "b", False, 1]], [False, True, True, False]),
             (np.ma.masked_greater([[1, 2], [3, 4]], 3), [False, False]),
+            (csr_matrix([[1, 2], [3, 4]]).todense(), [False, False]),
             (pd.DataFrame([[1, "a"], [2, "b"]], columns=["x", "x"]), [False, True]),
         ],
     )
     def test_types_of_arrays(self, X: Any, nominal: list[bool]) -> None:
-        assert kinds(read_table(X)) == nominal
+        columns = read_table(X)
+        assert kinds(columns) == nominal
+        assert {column.values.shape for column in columns} == {(len(X),)}
 
     @pytest.mark.parametrize("nominal", [["a", "c"], [0, 2], [0, -1], [True, False, True]])
     def test_nominal_columns_may_be_named(self, nominal: list[Any]) -> None:
@@ -182,6 +185,8 @@ class TestReading:
             ({"y": np.zeros((3, 2))}, ValueError, "one column"),
             ({"y": pd.Series([[1], [2], [3]])}, TypeError, "without a hash"),
             ({"time_limit": 0.0}, ValueError, "time_limit"),
+            ({"time_limit": "10"}, TypeError, "time_limit must be a finite number > 0, or None"),
+            ({"time_limit": True}, TypeError, "time_limit"),
             ({"budget": -1.0}, ValueError, "budget"),
             ({"budget": nan}, ValueError, "budget"),
             ({"max_landmark_rows": 0}, ValueError, "max_landmark_rows"),

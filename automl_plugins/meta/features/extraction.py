@@ -15,13 +15,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from math import isfinite, isnan, nan
+from math import inf, isfinite, nan
 from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins._arguments import check_choice, check_integer, did_you_mean
+from automl_plugins._arguments import check_choice, check_finite, check_integer, did_you_mean
 from automl_plugins.meta.features.landmarkers import landmark_units, subsample
 from automl_plugins.meta.features.measures import (
     Check,
@@ -219,8 +219,8 @@ def meta_features(
     """
     start = time.perf_counter()
     for name, limit in (("time_limit", time_limit), ("budget", budget)):
-        if limit is not None and (isnan(limit) or limit <= 0):
-            raise ValueError(f"{name} must be positive seconds or None, got {limit!r}.")
+        if limit != inf:
+            check_finite(name, limit, positive=True, optional=True)
     caps = {
         "max_landmark_rows": max_landmark_rows,
         "max_landmark_columns": max_landmark_columns,

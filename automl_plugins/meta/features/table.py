@@ -76,7 +76,7 @@ def _columns_of(X: Any) -> tuple[list[Any], list[Any]]:
         raise TypeError("X is a sparse matrix: pass X.toarray(), or a selection of its columns.")
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64 if X.dtype.kind in "biuf" else object), np.nan)
-    array = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
+    array = np.asarray(X, dtype=None if isinstance(X, np.ndarray) else object)
     if array.ndim != 2:
         raise ValueError(
             f"X must be a frame or an array (n, p), got {array.ndim} dimension(s): "
