@@ -407,10 +407,8 @@ class ProposerSampler(SeededSampler):
         if not (self._search_space or self._ordinal) or len(view.columns) < _ENOUGH:
             return
         asked = view.columns.distributions.keys()
-        for argument, declared in (
-            ("search_space", self._search_space.keys()),
-            ("ordinal", self._ordinal.keys()),
-        ):
+        given = ("search_space", set(self._search_space)), ("ordinal", set(self._ordinal))
+        for argument, declared in given:
             for name in sorted(declared - asked):
                 self._warn_once(
                     f"none of {len(view.columns)} finished trials has asked for {name!r}, which"

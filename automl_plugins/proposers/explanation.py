@@ -30,6 +30,7 @@ MEMBERS = {  # what is behind the names of the members of a committee
     "meta-learner": "a model of configurations and meta-features over earlier tasks",
 }
 _NUMBERS = ("value", "bound", "seconds", "success")
+_COUNTS = ("n_rows", "n_diverged")
 _PREDICTING = ("model", "suggested")  # origins whose numbers are predictions of this proposal
 
 
@@ -64,8 +65,7 @@ class ArmFacts:
             return None
         texts = ("parameter", "arm", "reason", "sampler")
         known = {name: data[name] for name in texts if isinstance(data.get(name), str)}
-        number = data.get("round")
-        if isinstance(number, int) and not isinstance(number, bool):
+        if type(number := data.get("round")) is int:
             known["round"] = number
         facts = cls(**known, score=finite_or_none(data.get("score")))
         return facts if facts != cls() else None
@@ -92,6 +92,7 @@ class Explanation:
         seconds: Predicted seconds.
         success: Predicted probability of success.
         n_rows: Finished trials behind the prediction.
+        n_diverged: Those of them whose values, far worse than all others, count as failures.
         own_share: Share of the search's own trials in the decision, in [0, 1].
         shares: Share of each earlier task by name, largest first; None without earlier tasks.
         member: The member of a committee that proposed; None if none was drawn.
@@ -115,6 +116,7 @@ class Explanation:
     seconds: float | None = None
     success: float | None = None
     n_rows: int = 0
+    n_diverged: int = 0
     own_share: float | None = None
     shares: Mapping[str, float] | None = None
     member: str | None = None
@@ -138,7 +140,7 @@ class Explanation:
     ) -> Explanation:
         """An explanation from stored facts, which may have been changed since.
 
-        The facts are the origin, predictions, ``n_rows``, ``member`` and ``trust`` by name;
+        The facts are the origin, predictions, counts, ``member`` and ``trust`` by name;
         invalid ones are left out. ``origin`` is used where they have no valid one.
         """
         known = facts if isinstance(facts, Mapping) else {}
@@ -146,14 +148,14 @@ class Explanation:
         found = stored if isinstance(stored, str) and stored in ORIGINS else origin
         if found == "design" and shares:
             found = "suggested"
-        rows = known.get("n_rows")
-        predicts = found in _PREDICTING
+        predicted = known if found in _PREDICTING else {}
+        numbers: dict[str, Any] = {n: finite_or_none(predicted.get(n)) for n in _NUMBERS}
+        numbers |= {n: c for n in _COUNTS if isinstance(c := predicted.get(n), int) and c >= 0}
         member = known.get("member")
         return cls(
             number=number,
             origin=found,
-            **{name: finite_or_none(known.get(name)) if predicts else None for name in _NUMBERS},
-            n_rows=rows if predicts and isinstance(rows, int) and rows >= 0 else 0,
+            **numbers,
             own_share=own_share,
             shares=shares,
             member=member if isinstance(member, str) else None,
@@ -206,17 +208,17 @@ class Explanation:
         ):
             if fact is not None:
                 facts.append(text.format(fact))
+        if n := self.n_diverged:
+            facts.append(f"{format_count(n, 'trial')} far worse than all others counted as failed")
         # Of a member that does not learn from the memory the sentence says which one it is.
         if self.own_share is not None and (self.shares or self.member is None):
             facts.append(self._shares(self.own_share))
         if self.arm is not None and self.arm.arm is not None:
             facts.append(f"arm: {self.arm}")
-        for names, what in (
-            (self.fixed if self.origin != "enqueued" else (), "decided beforehand"),
-            (self.independent, "sampled independently"),
-        ):
-            if names:
-                facts.append(f"{', '.join(names)} {what}")
+        if self.fixed and self.origin != "enqueued":
+            facts.append(f"{', '.join(self.fixed)} decided beforehand")
+        if self.independent:
+            facts.append(f"{', '.join(self.independent)} sampled independently")
         return "; ".join(facts) + "."
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
@@ -227,12 +229,9 @@ class Explanation:
         """The member that was drawn, trust in it, then in the others."""
         member, trust = str(self.member), dict(self.trust or {})
         about = f" ({MEMBERS[member]})" if member in MEMBERS else ""
-        # A start design is completed by the member, whose model is not asked.
-        does = (
-            "proposed it"
-            if self.origin in _PREDICTING
-            else "was drawn, and took a point of its design"
-        )
+        does = "proposed it"
+        if self.origin not in _PREDICTING:  # it completes a start design without its model
+            does = "was drawn, and took a point of its design"
         own = trust.pop(member, None)
         terms = [] if own is None else [f"trusted with {own:.0%}"]
         terms += [f"{name!r} {part:.0%}" for name, part in trust.items()]
@@ -253,8 +252,7 @@ class Explanation:
         if self.origin == "model":
             if not self.n_rows:
                 return "was chosen by the surrogate model before any trial of its own"
-            rows = format_count(self.n_rows, "trial")
-            return f"was chosen by the surrogate model, fitted on {rows}"
+            return f"{ORIGINS['model']}, fitted on {format_count(self.n_rows, 'trial')}"
         if self.origin == "inner" and self.arm is not None and self.arm.sampler:
             inside = ", the sampler of its arm" if self.arm.arm is not None else ""
             return f"was proposed by {self.arm.sampler}{inside}"

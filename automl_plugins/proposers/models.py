@@ -236,7 +236,7 @@ def fit_models(
         MemoryMismatch: If the surrogate learns from a memory of which the space can use nothing.
     """
     n, newest = len(history), slice(-(settings.max_rows or len(history)), None)
-    history = _as_counted(history, settings)
+    history = as_counted(history, settings)
     features = space.features(history.vectors)
     failed = history.status == Status.FAILED
     success = history.successful
@@ -305,7 +305,7 @@ def n_conditional(history: History, n_fitted: int, settings: ModelSettings) -> i
     complete row replaces substitutes by losses, and a better loss may show that another one has
     diverged.
     """
-    now, then = (_as_counted(h, settings) for h in (history, history.first(n_fitted)))
+    now, then = (as_counted(h, settings) for h in (history, history.first(n_fitted)))
     is_loss, was_loss = (with_substitute_losses(h) is h for h in (now, then))
     if is_loss != was_loss or (now.successful[:n_fitted] != then.successful).any():
         return 0
@@ -331,7 +331,7 @@ def condition(
         SurrogateFailure: If the surrogate raises.
     """
     assert isinstance(models.surrogate, Conditional)
-    history = _as_counted(history, settings)
+    history = as_counted(history, settings)
     features = space.features(history.vectors)
     penalised = np.zeros(len(history), dtype=bool)
     penalised[: models.n_rows] = models.penalised
@@ -362,7 +362,7 @@ def _retried(space: VectorSpace, history: History) -> npt.NDArray[np.bool_]:
     return np.asarray(failed & np.isin(keys, keys[history.status == Status.COMPLETE]))
 
 
-def _as_counted(history: History, settings: ModelSettings) -> History:
+def as_counted(history: History, settings: ModelSettings) -> History:
     """The history with the failures that ``settings`` count; see ``failed_trials``."""
     return with_diverged_as_failed(history) if settings.failed_trials == "avoid" else history
 

@@ -27,6 +27,7 @@ from automl_plugins.streams import Streams
 Origin = Literal["design", "random", "model"]
 
 MOST_ASKING = 32  # numbers being proposed at one moment; older ones belong to dead workers
+_COUNTS = ("n_rows", "n_diverged")
 _FACTS = ("loss", "bound", "seconds", "success")  # numbers, None where they are not modelled
 
 
@@ -66,6 +67,7 @@ class Proposal:
         seconds: Predicted seconds; None where costs are not modelled.
         success: Predicted probability of success; None where nothing has failed yet.
         n_rows: Finished rows the model was fitted on.
+        n_diverged: Those of them that count as failures because their loss has diverged.
         fit_seconds: Time of a fit made for this proposal; None if the model was reused.
         shares: Share of each earlier task in the decision, by name; the rest to 1 is the share of
             the search's own evaluations. None without earlier tasks.
@@ -80,6 +82,7 @@ class Proposal:
     seconds: float | None = None
     success: float | None = None
     n_rows: int = 0
+    n_diverged: int = 0
     fit_seconds: float | None = None
     shares: Mapping[str, float] | None = None
     member: str | None = None
@@ -88,11 +91,8 @@ class Proposal:
     def to_dict(self) -> dict[str, Any]:
         """All but the vector and what is None, as plain data that JSON keeps unchanged."""
         known: dict[str, Any] = {"origin": self.origin}
-        for name in _FACTS:
-            if (fact := getattr(self, name)) is not None:
-                known[name] = float(fact)
-        if self.n_rows:
-            known["n_rows"] = int(self.n_rows)
+        known |= {n: float(v) for n in _FACTS if (v := getattr(self, n)) is not None}
+        known |= {n: int(v) for n in _COUNTS if (v := getattr(self, n))}
         if self.member is not None:
             known["member"] = self.member
         for name in ("shares", "trust"):

@@ -94,3 +94,14 @@ def test_a_bound_equal_to_the_value_is_left_out() -> None:
     assert "predicted value 0.5; optimistic bound 0.25" in str(Explanation.from_facts(1, facts))
     same = str(Explanation.from_facts(1, {**facts, "bound": 0.5}))
     assert "predicted value 0.5" in same and "bound" not in same
+
+
+def test_trials_far_worse_than_all_others_are_told() -> None:
+    def said(origin: str, n: Any) -> str:
+        return str(Explanation.from_proposal(9, {"origin": origin, "n_rows": 7, "n_diverged": n}))
+
+    told = "; {} far worse than all others counted as failed."
+    assert said("model", 1).endswith(told.format("1 trial"))
+    assert said("model", 3).endswith(told.format("3 trials"))
+    for origin, n in (("model", 0), ("model", -1), ("model", "x"), ("design", 3)):
+        assert "far worse" not in said(origin, n)

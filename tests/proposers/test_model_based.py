@@ -77,6 +77,13 @@ def test_nothing_improves_on_an_incumbent_out_of_reach(
     assert not reached[0] and reached[1 : 1 + n_in_reach].all()
 
 
+@pytest.mark.parametrize(("failed_trials", "n"), [("avoid", 2), ("ignore", 0)])
+def test_a_proposal_says_how_many_losses_have_diverged(failed_trials: Any, n: int) -> None:
+    losses = [0.3, 1e9, 0.1, 0.25, 0.2, 0.4, 1e30]
+    history = observed(SQUARE, 7, losses=losses)
+    assert propose(forest(n_startup=2, failed_trials=failed_trials), history).n_diverged == n
+
+
 def test_an_incumbent_out_of_reach_is_replaced_by_a_feasible_one() -> None:
     vectors = np.array([[1.4, 0.5], [0.2, 0.1], [0.2, 0.9], [0.2, 0.5]])
     seen: list[FloatArray] = []
