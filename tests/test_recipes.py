@@ -98,7 +98,11 @@ def same(a: Proposal, b: Proposal) -> None:
     assert (a.member, a.trust) == (b.member, b.trust)
 
 
-@pytest.mark.parametrize("name", [*PLAIN, *TRANSFER])
+# The same models as others, with seconds or without meta-features.
+ALIKE = {"auto_per_second", "gbqr_per_second", "blended_mean"}
+
+
+@pytest.mark.parametrize("name", [n for n in (*PLAIN, *TRANSFER) if n not in ALIKE])
 def test_a_proposal_is_a_function_of_its_arguments(name: str) -> None:
     make = (PLAIN | TRANSFER)[name]
     proposer, history = make(), observed()
