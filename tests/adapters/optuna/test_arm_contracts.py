@@ -103,7 +103,7 @@ if find_spec("torch") is not None:  # Optuna's GP needs it
     ARMS["category_gp"] = bandit(GP, "category")
 
 
-CHOOSING = ("x", "x_tpe", "x_boasf")
+CHOOSING = ("x", "x_boasf")
 
 
 @pytest.mark.parametrize("sampler", [ARMS[n] for n in CHOOSING], ids=CHOOSING, indirect=True)

@@ -282,8 +282,14 @@ def test_a_branch_that_always_fails_lets_nothing_be_repeated(make: Any) -> None:
     assert len(done) == len({tuple(trial.params.items()) for trial in done}) > 25
 
 
-@pytest.mark.parametrize("make", [GBQRSampler, AutoSampler])
-@pytest.mark.parametrize("end", [optuna.TrialPruned, MemoryError])
+@pytest.mark.parametrize(
+    ("make", "end"),
+    [
+        (GBQRSampler, optuna.TrialPruned),
+        (GBQRSampler, MemoryError),
+        (AutoSampler, optuna.TrialPruned),
+    ],
+)
 def test_nothing_is_repeated_before_a_trial_is_complete(make: Any, end: type[Exception]) -> None:
     """What each branch asks for is seen in trials that have stopped."""
 

@@ -146,7 +146,7 @@ def at_one_moment(
         # Before a trial is finished all samplers without a memory begin alike.
         *(("gbqr", objective, 0) for objective in (branches, floats, small)),
         *((name, branches, 0) for name in TRANSFER),
-        *((name, objective, 10) for name in ("alone", "gbqr") for objective in (floats, small)),
+        *(("gbqr", objective, 10) for objective in (floats, small)),
     ],
 )
 def test_workers_that_see_nothing_of_each_other(
