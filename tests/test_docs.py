@@ -133,6 +133,8 @@ def test_the_configuration_of_a_replay_runs(
 ) -> None:
     page = read("docs/replay.md")
     (code,) = [code for language, code in blocks(page) if language == "toml"]
+    assert code.count("budget = 60") == 1
+    code = code.replace("budget = 60", "budget = 12")
     monkeypatch.chdir(tmp_path)
     recorded(tmp_path)
     (tmp_path / "replay.toml").write_text(code, encoding="utf-8")

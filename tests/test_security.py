@@ -13,7 +13,8 @@ import pickle
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import cache
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib.metadata import Distribution
 from pathlib import Path
@@ -41,11 +42,11 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCES = [*(ROOT / "automl_plugins").rglob("*.py"), *(ROOT / "adapters").rglob("*.py")]
 
 
-def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
+@cache
+def calls(path: Path) -> list[tuple[str, ast.Call]]:
     """Calls in a file, and what is called, as it is written."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Call):
-            yield ast.unparse(node.func), node
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return [(ast.unparse(node.func), node) for node in nodes if isinstance(node, ast.Call)]
 
 
 # --- no code ----------------------------------------------------------------------------------

@@ -141,8 +141,9 @@ def test_one_warning_and_the_search_continues_without(
     assert found == plain
 
 
-@pytest.mark.parametrize("held", ["nothing", "itself"])
-@pytest.mark.parametrize("method", list(METHODS))
+@pytest.mark.parametrize(
+    ("method", "held"), [*((method, "nothing") for method in METHODS), ("tst", "itself")]
+)
 @pytest.mark.parametrize("door", list(DOORS))
 def test_a_store_that_has_nothing_yet_is_warned_of_once(
     door: str, method: str, held: str, tmp_path: Path, caplog: pytest.LogCaptureFixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Integer
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 
 from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.records.history import History
@@ -14,6 +14,14 @@ from automl_plugins.streams import Streams
 
 SQUARE = VectorSpace(ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)}))
 LINE = VectorSpace(ConfigurationSpace({"x": (0.0, 1.0)}))
+
+
+def a_space() -> ConfigurationSpace:
+    """Two kinds with a number, the second one with another."""
+    space = ConfigurationSpace()
+    kind, x, y = Categorical("kind", ["a", "b"]), Float("x", (0.0, 1.0)), Float("y", (0.0, 1.0))
+    space.add(kind, x, y, EqualsCondition(y, kind, "b"))
+    return space
 
 
 def branches() -> VectorSpace:

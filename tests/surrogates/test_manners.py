@@ -157,7 +157,6 @@ def test_predict_comes_after_fit(name: str) -> None:
                 getattr(model, method)(np.zeros((1, 3)))
 
 
-@every
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
@@ -170,9 +169,19 @@ def test_predict_comes_after_fit(name: str) -> None:
         (np.zeros((2, 1)), np.array([-np.inf, 1.0]), "y must be finite; row 0 has -inf"),
     ],
 )
-def test_data_that_are_refused(name: str, X: FloatArray, y: FloatArray, message: str) -> None:
+def test_data_that_are_refused(X: FloatArray, y: FloatArray, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        ALL[name]().fit(X, y)
+        RandomForest().fit(X, y)
+
+
+@every
+def test_everyone_refuses_such_data(name: str) -> None:
+    with pytest.raises(ValueError, match="X must not hold infinities"):
+        ALL[name]().fit(np.full((2, 1), np.inf), np.ones(2))
+    with pytest.raises(ValueError, match=r"y must have shape \(2,\), got \(3,\)"):
+        ALL[name]().fit(np.zeros((2, 1)), np.ones(3))
+    with pytest.raises(ValueError, match="y must be finite; row 1 has nan"):
+        ALL[name]().fit(np.zeros((2, 1)), np.array([1.0, np.nan]))
 
 
 @every

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
+from ConfigSpace import ConfigurationSpace
+from proposing import a_space
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
@@ -17,13 +18,6 @@ from automl_plugins.arrays import FloatArray
 from automl_plugins.meta import MetaDataset, MetaStore, TaskRecord
 from automl_plugins.surrogates.gaussian_process import KERNELS, Kernel
 from automl_plugins.surrogates.two_stage_sources import Sources
-
-
-def a_space() -> ConfigurationSpace:
-    space = ConfigurationSpace()
-    kind, x, y = Categorical("kind", ["a", "b"]), Float("x", (0.0, 1.0)), Float("y", (0.0, 1.0))
-    space.add(kind, x, y, EqualsCondition(y, kind, "b"))
-    return space
 
 
 def record(

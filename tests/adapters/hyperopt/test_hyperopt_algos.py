@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.hyperopt import auto, bandit, gbqr, optimizer, weighted
+from automl_plugins.adapters.hyperopt import bandit, gbqr, optimizer, weighted
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 from hyperopt import (
     JOB_STATE_ERROR,
@@ -238,7 +238,7 @@ def test_algorithms_are_replayed_on_conditional_spaces() -> None:
     assert models.count("svm") > 15
 
 
-@pytest.mark.parametrize("algo", [auto, gbqr(n_startup=3), bandit], ids=["auto", "gbqr", "bandit"])
+@pytest.mark.parametrize("algo", [gbqr(n_startup=3), bandit], ids=["gbqr", "bandit"])
 def test_algorithms_may_be_mixed(algo: Any) -> None:
     """``hyperopt.mix`` passes the seed as a keyword."""
     mixed = partial(mix.suggest, p_suggest=[(0.7, algo), (0.3, tpe.suggest)])

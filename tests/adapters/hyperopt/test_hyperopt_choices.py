@@ -26,8 +26,6 @@ from automl_plugins.adapters.hyperopt import (
 from automl_plugins.adapters.hyperopt._arms import arms_of
 from hyperopt import Domain, Trials, hp, rand
 from hyperopt_runs import minimise, values_of
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from automl_plugins.spaces.values import to_values
 
@@ -48,8 +46,6 @@ KNOWN: Lists = {
     "objects": [int, len, b"a", {"k": 1}, {"k": (1, 2)}],
     "NUL": ["a", "a\0"],
 }
-_ATOMS = st.sampled_from([value for values in KNOWN.values() for value in values])
-_LISTS = st.lists(st.lists(_ATOMS, min_size=1, max_size=4), min_size=1, max_size=4)
 
 
 def space_of(lists: Lists) -> dict[str, Any]:
@@ -85,44 +81,30 @@ ALGOS: dict[str, Callable[[Mapping[str, Trials], str], Any]] = {
 ALL = [*ALGOS, "boasf_fmin", "initial_trials"]
 
 
-def check(lists: Lists, names: list[str], n: int) -> None:
-    space, arm = space_of(lists), next(iter(lists))
+@pytest.mark.parametrize("name", ALL)
+def test_lists_that_users_write(name: str) -> None:
+    space, arm, n, trials = space_of(KNOWN), next(iter(KNOWN)), 5, Trials()
     old = minimise(objective, space, rand.suggest, 6)
     memory = {"a": old, "b": old}
     known = translate(space)
-    for name in names:
-        trials = Trials()
-        if name == "boasf_fmin":
-            rstate = np.random.default_rng(0)
-            options: dict[str, Any] = {"trials": trials, "rstate": rstate, "verbose": False}
-            boasf_fmin(objective, space, max_evals=n, label=arm, **options)
-        elif name == "initial_trials":
-            dataset = meta_dataset_from_trials(memory, space)
-            for values in to_values(dataset.space, dataset.vectors):
-                assert known.values(known.labels(values)) == values
-            trials = initial_trials(space, memory=dataset, n_configs=2)
-            minimise(objective, space, rand.suggest, n, trials=trials)
-        else:
-            minimise(objective, space, ALGOS[name](memory, arm), n, trials=trials)
-        assert len(trials) == n, name
-        for document in trials.trials:
-            assert document["result"]["status"] == "ok", name
-            drawn = values_of(document)
-            # What was evaluated is what was drawn, and has a name that leads back to it.
-            assert known.labels(known.values(drawn)) == drawn, name
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_lists_that_users_write(name: str) -> None:
-    check(KNOWN, [name], 5)
-
-
-@settings(
-    max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(_LISTS)
-def test_lists_that_nobody_thought_of(lists: list[list[Any]]) -> None:
-    check({f"c{i}": options for i, options in enumerate(lists)}, ALL, 4)
+    if name == "boasf_fmin":
+        rstate = np.random.default_rng(0)
+        options: dict[str, Any] = {"trials": trials, "rstate": rstate, "verbose": False}
+        boasf_fmin(objective, space, max_evals=n, label=arm, **options)
+    elif name == "initial_trials":
+        dataset = meta_dataset_from_trials(memory, space)
+        for values in to_values(dataset.space, dataset.vectors):
+            assert known.values(known.labels(values)) == values
+        trials = initial_trials(space, memory=dataset, n_configs=2)
+        minimise(objective, space, rand.suggest, n, trials=trials)
+    else:
+        minimise(objective, space, ALGOS[name](memory, arm), n, trials=trials)
+    assert len(trials) == n
+    for document in trials.trials:
+        assert document["result"]["status"] == "ok"
+        drawn = values_of(document)
+        # What was evaluated is what was drawn, and has a name that leads back to it.
+        assert known.labels(known.values(drawn)) == drawn
 
 
 @pytest.mark.parametrize("name", KNOWN)

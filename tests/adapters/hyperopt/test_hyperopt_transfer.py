@@ -100,11 +100,9 @@ def test_the_task_itself_and_tasks_without_a_finished_trial_are_left_out(
     assert shares_of(search(tst(memory=memory, task="near", seed=0), 1)) == {"nearer", "far"}
 
 
-@pytest.mark.parametrize("name", ALGOS)
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"memory": 3}, TypeError, "memory must be a MetaDataset"),
         ({"memory": "nowhere"}, ValueError, "There is no memory 'nowhere'"),
         ({"memory": "lightgm"}, ValueError, "Did you mean 'lightgbm'?"),
         ({"memory": Path("svm")}, ValueError, "Did you mean the text 'svm'?"),
@@ -125,10 +123,20 @@ def test_the_task_itself_and_tasks_without_a_finished_trial_are_left_out(
     ],
 )
 def test_bad_memories_and_options_are_refused_at_once(
-    name: str, options: dict[str, Any], error: Any, message: str
+    options: dict[str, Any], error: Any, message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        ALGOS[name](**options)
+        tst(**options)
+
+
+@pytest.mark.parametrize("name", ALGOS)
+def test_every_algo_refuses_them(name: str) -> None:
+    with pytest.raises(TypeError, match="memory must be a MetaDataset"):
+        ALGOS[name](memory=3)
+    with pytest.raises(ValueError, match="no trials of another task"):
+        ALGOS[name](memory={"a": Trials()}, task="a")
+    with pytest.raises(TypeError, match="no argument tusk; it takes memory"):
+        ALGOS[name](memory={"a": Trials()}, tusk="a")
 
 
 def test_a_memory_that_does_not_fit_says_how_it_could(

@@ -62,9 +62,9 @@ RELATIVE: dict[str, Make] = {
     "instance": bandit(TPESampler(n_startup_trials=0, seed=0)),
     "boasf": partial(BOASFSampler, n_trials=10, inner=INNER["tpe"], seed=0, search_space=DECLARED),
 }
-# BOASF begins with the same pulls as the others; its rounds have tests of their own.
+# They differ in the choice of an arm, which these cases have none of: one is tried always.
 BASIC = [
-    pytest.param(make, marks=pytest.mark.slow if name == "boasf" else ())
+    pytest.param(make, marks=() if name == "weighted" else pytest.mark.slow)
     for name, make in SAMPLERS.items()
 ]
 
@@ -103,9 +103,18 @@ if find_spec("torch") is not None:  # Optuna's GP needs it
     ARMS["category_gp"] = bandit(GP, "category")
 
 
+CHOOSING = ("x", "x_boasf")
+
+
+@pytest.mark.parametrize("sampler", [ARMS[n] for n in CHOOSING], ids=CHOOSING, indirect=True)
+class TestChoosing(_Given):
+    """The categorical parameter of this case is the arm itself."""
+
+    test_categorical = BasicSamplerTestCase.test_categorical
+
+
 @pytest.mark.parametrize("sampler", ARMS.values(), ids=ARMS, indirect=True)
 class TestArms(_Given):
-    test_categorical = BasicSamplerTestCase.test_categorical
     test_conditional_sample_independent = BasicSamplerTestCase.test_conditional_sample_independent
     test_conditional_parameter_objective = (
         BasicSamplerTestCase.test_conditional_parameter_objective

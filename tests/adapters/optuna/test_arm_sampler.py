@@ -421,12 +421,12 @@ def test_several_objectives_are_refused() -> None:
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 def test_independent_sampling_is_warned_of_once(log: Any) -> None:
     inner = partial(TPESampler, n_startup_trials=1, **JOINT)
-    run(even(inner=inner), 60)
+    run(even(inner=inner), 30)
     said = [r.message for r in log.records if "sampled independently:" in r.message]
     assert len(said) == 1 and "'momentum'" in said[0] and "algorithm='net'" in said[0]
     log.clear()
-    run(even(inner=inner, warn_independent_sampling=False), 60)
-    run(even(inner=None), 60)  # nobody chose the sampler that does so
+    run(even(inner=inner, warn_independent_sampling=False), 30)
+    run(even(inner=None), 30)  # nobody chose the sampler that does so
     assert not any("sampled independently:" in r.message for r in log.records)
 
 

@@ -50,24 +50,20 @@ def earlier() -> list[optuna.Study]:
 
 ALL: dict[str, Any] = {
     "GBQR": lambda: GBQRSampler(seed=1),
-    "EI per second": lambda: EIPerSecondSampler(cost=lambda t: 1.0, seed=1),
-    "forest": lambda: SurrogateSampler(surrogate="random_forest", interleave=2, seed=1),
     "random start": lambda: SurrogateSampler(startup="random", seed=1),
     "TST": lambda: TSTSampler(earlier(), seed=1),
     "PMF": lambda: PMFSampler(earlier(), seed=1),
     "Blended": lambda: BlendedSampler(earlier(), seed=1),
-    "auto": lambda: AutoSampler(seed=1),
     "auto with a memory": lambda: AutoSampler(earlier(), seed=1),
     "bandit": lambda: BanditSampler(seed=1),
     "bandit over GBQR": lambda: BanditSampler(inner=GBQRSampler, seed=1),
     "BOASF": lambda: BOASFSampler(n_trials=10, seed=1),
     "weighted": lambda: WeightedModelSampler(seed=1),
-    "volumes": lambda: WeightedModelSampler(weights="volume", seed=1),
     "random": lambda: RandomSampler(seed=1),
     "TPE": lambda: TPESampler(seed=1),
 }
 SUGGESTING = ("PMF", "Blended", "auto with a memory")
-ARMS = ("bandit", "bandit over GBQR", "BOASF", "weighted", "volumes")
+ARMS = ("bandit", "bandit over GBQR", "BOASF", "weighted")
 
 
 def troubled(name: str, n: int = 11) -> optuna.Study:

@@ -40,6 +40,8 @@ from automl_plugins.meta import MetaStore
 from automl_plugins.records.task_record import TaskRecord
 
 EVERY = pytest.mark.parametrize("make", TRANSFER.values(), ids=TRANSFER)
+# Where the proposer does not matter: one model, and a committee.
+SOME = pytest.mark.parametrize("make", [TSTSampler, AutoSampler])
 
 
 def quadratic(trial: optuna.Trial, best: float = 0.7) -> float:
@@ -104,7 +106,7 @@ def test_the_first_trial_is_that_of_the_sources(make: type[TransferSampler]) -> 
     assert study.best_value < sorted(t.value or 0.0 for t in sources[0].trials)[3]
 
 
-@EVERY
+@SOME
 def test_branches_are_known_before_they_are_asked_for(make: type[TransferSampler]) -> None:
     study = search(make(earlier(), seed=0, independent_sampler=Refusing()), branches, 10)
     assert len(union_of(study).vectors.space.conditions) == 2
@@ -239,7 +241,7 @@ def foreign_branch(trial: optuna.Trial, algorithm: str) -> float:
     return trial.suggest_int("k", 1, 50) / 50
 
 
-@EVERY
+@SOME
 def test_another_branch_first_is_no_mismatch(
     make: type[TransferSampler], log: pytest.LogCaptureFixture
 ) -> None:
@@ -281,7 +283,7 @@ def test_a_search_among_algorithms_tries_them_all_first() -> None:
 @EVERY
 def test_shares_are_on_the_trial(make: type[TransferSampler]) -> None:
     storage = optuna.storages.RDBStorage("sqlite:///:memory:")
-    study = search(make(bowls(), seed=0), quadratic, 16, storage=storage)
+    study = search(make(bowls(), seed=0), quadratic, 12, storage=storage)
     for trial in study.trials:
         stored = trial.user_attrs["automl_plugins:sources"]
         assert set(stored) == {"own", "sources"}
@@ -312,7 +314,7 @@ def test_shares_of_very_many_sources_stay_below_64_kilobytes() -> None:
 # --- manners ------------------------------------------------------------------------------------
 
 
-@EVERY
+@SOME
 def test_enqueued_fixed_pruned_failed_and_running_trials(make: type[TransferSampler]) -> None:
     sampler = make(earlier(), seed=0)
     study = optuna.create_study(sampler=sampler)

@@ -107,9 +107,12 @@ def in_threads(
     return params(study)
 
 
-@pytest.mark.parametrize("objective", [floats, branches])
-@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize(
+    ("name", "objective"),
+    [("gbqr", floats), ("gbqr", branches), ("alone", branches), ("tst", floats)],
+)
 def test_threads_that_start_together(name: str, objective: Objective) -> None:
+    """Who has the turn is the business of what all samplers share."""
     storage = SlowStorage() if name in OWN else InMemoryStorage()
     found = in_threads(objective, SAMPLERS[name](objective), storage, 16)
     assert distinct(found[:WORKERS]) == WORKERS
@@ -136,12 +139,14 @@ def at_one_moment(
     return [storage.get_trial(trial).params for trial in trials]
 
 
-@pytest.mark.parametrize("n_finished", [0, 10])
 @pytest.mark.parametrize(
-    ("name", "objective"),
+    ("name", "objective", "n_finished"),
     [
-        *((name, branches) for name in SAMPLERS),
-        *((name, objective) for name in OWN for objective in (floats, small)),
+        *((name, branches, 10) for name in SAMPLERS),
+        # Before a trial is finished all samplers without a memory begin alike.
+        *(("gbqr", objective, 0) for objective in (branches, floats, small)),
+        *((name, branches, 0) for name in TRANSFER),
+        *(("gbqr", objective, 10) for objective in (floats, small)),
     ],
 )
 def test_workers_that_see_nothing_of_each_other(
