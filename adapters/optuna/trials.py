@@ -22,7 +22,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins._arguments import check_kind, describe
-from automl_plugins.addresses import check_exists, hint_of_database, without_password
+from automl_plugins.addresses import as_path, check_exists, hint_of_database, without_password
 from automl_plugins.arrays import FloatArray
 from automl_plugins.formats import one_line
 from automl_plugins.records.trial import (
@@ -295,7 +295,7 @@ def reading(what: str) -> Iterator[None]:
 
 def owns(source: str) -> bool:
     """Whether a text may be a storage: an address, or a journal file."""
-    return "://" in source or (source.endswith(".log") and Path(source).is_file())
+    return "://" in source or (source.endswith(".log") and as_path(source).is_file())
 
 
 def open_storage(source: str) -> BaseStorage | str:
@@ -311,7 +311,7 @@ def open_storage(source: str) -> BaseStorage | str:
     check_exists(source)
     if "://" in source:
         return _open_database(source)
-    path = Path(source).expanduser()
+    path = as_path(source)
     if not path.is_file() or not _is_journal(path):
         hint = hint_of_database(source) or (
             " Studies are read from such a file, or from a database by its address, as in"

@@ -217,6 +217,16 @@ WRONG: list[tuple[Act, type[Exception], str]] = [
     (lambda s: s.record("\ud800", {}, 0.1), ValueError, "not a valid text"),
     (lambda s: s.record(3, {}, 0.1), TypeError, "must be text, got 3"),
     (lambda s: s.record("t", {}, 1, framework="\0"), ValueError, "framework"),
+    (
+        lambda s: s.record("t", {}, 1, seed=1.5),
+        TypeError,
+        "seed must be an integer >= 0, or None, got 1.5",
+    ),
+    (
+        lambda s: s.record("t", {}, 1, seed="1"),
+        TypeError,
+        "seed must be an integer >= 0, or None, got '1'",
+    ),
     (lambda s: s.add(record(), keys=[1, 2]), ValueError, "5 runs need as many keys"),
     (lambda s: s.add(record(), keys=[1, 1, 2, 3, 4]), ValueError, "4 of them"),
     (

@@ -21,6 +21,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Row
 
+from automl_plugins._arguments import check_integer
 from automl_plugins.meta.files import DAMAGE, StoredSearch, read_arrays
 from automl_plugins.meta.plain import (
     check_name,
@@ -73,6 +74,7 @@ class Rows:
     ) -> Rows:
         """Encoded runs; the arguments and errors of ``MetaStore.add``."""
         space = None if record.space is None else encode(plain_space(record.space))
+        check_integer("seed", record.seed, 0, optional=True)
         seed = None if record.seed is None else str(int(record.seed))
         framework = check_text(record.framework, "framework")
         if search is None:
