@@ -108,8 +108,8 @@ class PretrainedProcess(AveragedProcess):
     A taught kernel has losses that are ``c + w_0 m + sum_j w_j b_j + g``: a level, a multiple of
     the mean over the earlier tasks, a combination of their differences from it, and a process of
     which they know nothing. The weights are normal; how large each part is differs between the
-    kernels. So the losses of a search tell by their evidence which earlier tasks they resemble,
-    and how much: opposite ones, too. Where no task resembles them, the kernels of
+    kernels. The evidence of the losses shows how much they resemble the earlier tasks; a weight
+    may be negative, for a task that they oppose. Where they resemble none, the kernels of
     ``AveragedProcess`` have the evidence.
 
     Args:
@@ -131,7 +131,7 @@ class PretrainedProcess(AveragedProcess):
         """Learn from features ``X`` (n, f) and losses ``y`` (n,)."""
         super().fit(X, y)
         if self.functions is not None:
-            self.process_.add(self._taught())
+            self.process_.add(self._make_candidates())
         return self
 
     @property
@@ -148,7 +148,8 @@ class PretrainedProcess(AveragedProcess):
                 total += evidence * tasks / tasks.sum()
         return dict(zip(names, total.tolist(), strict=True))
 
-    def _taught(self) -> list[Candidate]:
+    def _make_candidates(self) -> list[Candidate]:
+        """The taught kernels."""
         assert self.functions is not None
         r = self.functions.loadings.shape[1]
         known = self.process_.candidates
@@ -158,7 +159,7 @@ class PretrainedProcess(AveragedProcess):
             (rest, np.array([_LEVEL, mean, *[differences] * r]) / rest)
             for mean, differences, rest in _PARTS
         ]
-        # Together they are as likely as those that know nothing of the earlier tasks.
+        # Together as likely as the kernels that know nothing of the earlier tasks.
         log_prior = np.log(len(known) / (len(scales) * len(mixtures) * len(_NOISES)))
         return [
             Candidate(own, noise, float(log_prior), rest, linear)
