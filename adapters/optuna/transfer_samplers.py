@@ -104,10 +104,9 @@ class AutoSampler(TransferSampler):
 
     Its members are the quantile boosting of ``GBQRSampler`` and Gaussian processes averaged over
     kernels. A ``memory`` teaches the processes further kernels, and suggests the first trials. The
-    better a model predicts the order of held-out trials, the more
-    often it proposes. ``docs/evidence/README.md`` shows the cost of misleading memories.
-    ``explain(trial)`` says which member proposed; ``visualization.plot_member_trust`` draws how
-    much each was trusted.
+    better a model predicts the order of held-out trials, the more often it proposes.
+    ``docs/evidence/README.md`` shows the cost of misleading memories. ``explain(trial)`` says
+    which member proposed; ``visualization.plot_member_trust`` draws how much each was trusted.
 
     Args:
         memory: See ``TSTSampler``. ``"auto"`` takes the bundled memory of a learner
