@@ -49,9 +49,9 @@ def auto(
 ) -> Proposer:
     """The one to use: a committee of models, drawn by how well they rank the trials.
 
-    Its members are the quantile boosting of ``gbqr`` and Gaussian processes averaged over kernels.
-    A memory teaches the processes further kernels, and suggests the first trials. ``explain``
-    says which member proposed, and how much each was trusted.
+    Its members are the quantile boosting of ``gbqr`` and Gaussian processes averaged over kernels;
+    earlier tasks and a meta-learner join them if there is a memory, which also suggests the first
+    trials. ``explain`` says which member proposed, and how much each was trusted.
 
     Arguments besides those of the recipe:
         memory: See ``tst``. None for a search without a memory.

@@ -103,10 +103,11 @@ class AutoSampler(TransferSampler):
     """The one to use: a committee of models, drawn by how well they rank the trials.
 
     Its members are the quantile boosting of ``GBQRSampler`` and Gaussian processes averaged over
-    kernels. A ``memory`` teaches the processes further kernels, and suggests the first trials. The
-    better a model predicts the order of held-out trials, the more often it proposes.
-    ``docs/evidence/README.md`` shows the cost of misleading memories. ``explain(trial)`` says
-    which member proposed; ``visualization.plot_member_trust`` draws how much each was trusted.
+    kernels; earlier tasks and a meta-learner join them if there is a ``memory``, which also
+    suggests the first trials. The better a model predicts the order of held-out trials, the more
+    often it proposes. ``docs/evidence/README.md`` shows the cost of misleading memories.
+    ``explain(trial)`` says which member proposed; ``visualization.plot_member_trust`` draws how
+    much each was trusted.
 
     Args:
         memory: See ``TSTSampler``. ``"auto"`` takes the bundled memory of a learner

@@ -199,9 +199,9 @@ class AutoFacade(GBQRFacade):
     """SMAC with a committee of models, drawn by how well they rank the trials.
 
     ``AutoFacade(scenario, train)`` is the whole recipe, and the one to use. The members are the
-    models of ``GBQRFacade`` and Gaussian processes averaged over kernels. A memory teaches the
-    processes further kernels, and suggests the first configurations. ``facade.explain(best)`` says
-    which member proposed, and how much each was trusted.
+    models of ``GBQRFacade`` and Gaussian processes averaged over kernels; with a memory earlier
+    tasks and a meta-learner as well, and the memory suggests the first configurations.
+    ``facade.explain(best)`` says which member proposed, and how much each was trusted.
 
     Parts can be replaced as in ``GBQRFacade``. With a ``model``, ``acquisition_function``,
     ``acquisition_maximizer`` or ``runhistory_encoder``, SMAC's own selector replaces the committee

@@ -21,19 +21,13 @@ if TYPE_CHECKING:
     from automl_plugins.meta.memories import AlignedMemory
     from automl_plugins.meta.meta_learner import MetaLearner
     from automl_plugins.spaces.vector_space import VectorSpace
-    from automl_plugins.surrogates import (
-        Blended,
-        PretrainedProcess,
-        Sources,
-        TaskFunctions,
-        TwoStageTransfer,
-    )
+    from automl_plugins.surrogates import Blended, Sources, TwoStageTransfer
     from automl_plugins.surrogates.gaussian_process import Kernel
 
 _logger = logging.getLogger(__name__)
 
 _KEPT = 5_000  # predictions that are remembered
-Made = TypeVar("Made", bound="TwoStageTransfer | Blended | PretrainedProcess")
+Made = TypeVar("Made", bound="TwoStageTransfer | Blended")
 
 
 class _Template(ABC, Generic[Made]):
@@ -42,6 +36,7 @@ class _Template(ABC, Generic[Made]):
     _learnt: ClassVar[str]  # name of what a surrogate holds of it
 
     def __init__(self, memory: AlignedMemory, surrogate: Made) -> None:
+        surrogate.check_arguments()
         self.memory = memory
         self._surrogate = surrogate
         self._of_memory: Newest[Any] = Newest()
@@ -75,9 +70,7 @@ class TransferTemplate(_Template["TwoStageTransfer"]):
 
     def __init__(self, memory: AlignedMemory, *, paper: bool = False, **options: Any) -> None:
         made = surrogates.TwoStageTransfer
-        surrogate = (made.paper if paper else made)(**options)
-        surrogate.check_arguments()
-        super().__init__(memory, surrogate)
+        super().__init__(memory, (made.paper if paper else made)(**options))
 
     def best_recorded(self, space: VectorSpace) -> FloatArray:
         """The best complete run of each earlier task (n, d), n <= S, distinct."""
@@ -93,65 +86,32 @@ class TransferTemplate(_Template["TwoStageTransfer"]):
         return vectors[np.sort(first)]
 
     def _learn(self, space: VectorSpace) -> Sources:
-        made = self._surrogate
-        return _learn_sources(self.memory, space, kernel=made.kernel, max_rows=made.max_rows)
+        dataset, store = self.memory.on(space), self.memory.store
+        kernel, max_rows = self._surrogate.kernel, self._surrogate.max_rows
+        if store is None:
+            return surrogates.Sources.fit(dataset, kernel=kernel, max_rows=max_rows)
+        from automl_plugins.meta.store import StoreError
+
+        place = dataset.tasks[0].name, "two_stage_sources"
+        version = _version(dataset, kernel, max_rows)
+        try:
+            kept = store.load_artifact(*place, version=version)
+            if kept is not None:
+                return surrogates.Sources.from_arrays(kept)
+        except (StoreError, ValueError, TypeError) as error:  # damaged, or somebody else's
+            _logger.info(f"The first stage of TST in {store} cannot be used: {error}")
+        sources = surrogates.Sources.fit(dataset, kernel=kernel, max_rows=max_rows)
+        try:
+            store.save_artifact(*place, sources.arrays(), version=version)
+        except StoreError as error:  # it can be computed again
+            _logger.info(f"The first stage of TST could not be kept in {store}: {error}")
+        return sources
 
 
-class PretrainedTemplate(_Template["PretrainedProcess"]):
-    """Makes ``PretrainedProcess`` surrogates of processes like those of TST's first stage.
-
-    Args:
-        memory: The earlier tasks.
-        log: Whether the losses are logarithms of regrets.
-    """
-
-    _learnt = "functions"
-
-    def __init__(self, memory: AlignedMemory, *, log: bool = False) -> None:
-        super().__init__(memory, surrogates.PretrainedProcess())
-        self.log = log
-
-    def _learn(self, space: VectorSpace) -> TaskFunctions | None:
-        sources = _learn_sources(self.memory, space, log=self.log)
-        if not len(sources):  # all losses of each task are equal
-            return None
-        return surrogates.TaskFunctions.fit(sources, self.memory.on(space))
-
-
-def _learn_sources(
-    memory: AlignedMemory,
-    space: VectorSpace,
-    kernel: Kernel = "matern52",
-    max_rows: int = 300,
-    log: bool = False,
-) -> Sources:
-    """The processes of the earlier tasks, from the store if it keeps them; see ``Sources.fit``."""
-    dataset, store = memory.on(space), memory.store
-    options: dict[str, Any] = {"kernel": kernel, "max_rows": max_rows, "log": log}
-    if store is None:
-        return surrogates.Sources.fit(dataset, **options)
-    from automl_plugins.meta.store import StoreError
-
-    place = dataset.tasks[0].name, "two_stage_sources_log" if log else "two_stage_sources"
-    version = _version(dataset, options)
-    try:
-        kept = store.load_artifact(*place, version=version)
-        if kept is not None:
-            return surrogates.Sources.from_arrays(kept)
-    except (StoreError, ValueError, TypeError) as error:  # damaged, or somebody else's
-        _logger.info(f"The first stage of TST in {store} cannot be used: {error}")
-    sources = surrogates.Sources.fit(dataset, **options)
-    try:
-        store.save_artifact(*place, sources.arrays(), version=version)
-    except StoreError as error:  # it can be computed again
-        _logger.info(f"The first stage of TST could not be kept in {store}: {error}")
-    return sources
-
-
-def _version(dataset: MetaDataset, options: Mapping[str, Any]) -> str:
+def _version(dataset: MetaDataset, kernel: Kernel, max_rows: int) -> str:
     """Hash of everything that the first stage depends on."""
     digest = hashlib.blake2b(digest_size=16)
-    digest.update(repr((sorted(options.items()), dataset.vector_space.feature_names)).encode())
+    digest.update(repr((kernel, max_rows, dataset.vector_space.feature_names)).encode())
     for task in dataset.tasks:
         features = sorted(task.meta_features.items())
         digest.update(repr((task.name, features)).encode())
@@ -215,9 +175,7 @@ class BlendedTemplate(_Template["Blended"]):
         learner: MetaLearner | None = None,
         **options: Any,
     ) -> None:
-        blended = surrogates.Blended(None, surrogate, **options)
-        blended.check_arguments()
-        super().__init__(memory, blended)
+        super().__init__(memory, surrogates.Blended(None, surrogate, **options))
         self.meta_features = dict(meta_features or {})
         self.learner = learner
 

@@ -11,7 +11,7 @@ the portfolios of Hoffman, Brochu and de Freitas, "Portfolio allocation for Baye
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -37,7 +37,9 @@ class Committee:
     The trust in member i is proportional to ``prior_i (1 - r_i^2)^(-tempering n / 2)``, where
     ``r_i >= 0`` is the rank correlation of the n losses with its held-out predictions. That is the
     likelihood of a regression of the ranks on the predicted ranks, tempered because the errors of
-    the predictions are not independent. Trust below 5 % becomes 0.
+    the predictions are not independent. A member of several models has the mean of their
+    likelihoods: of many models some agree with a few losses by chance, and the mean includes those
+    that do not. Trust below 5 % becomes 0.
 
     Args:
         members: Proposers by name. While all are in their start design, the first one makes it; a
@@ -113,11 +115,11 @@ class Committee:
         return self._trusted.timed(key, lambda: self._judge(space, judged, streams))
 
     def _judge(self, space: VectorSpace, judged: History, streams: Streams) -> dict[str, float]:
-        merits = np.zeros(len(self.members))  # with nothing to judge by: trust is the prior
+        merits = [np.zeros(1)] * len(self.members)  # with nothing to judge by: trust is the prior
         if is_informative(judged):
             shared = SharedFits()
             fitted = [m.models(space, judged, streams, shared) for m in self.members.values()]
-            merits = np.array([models.merit for models, _ in fitted])
+            merits = [models.merits for models, _ in fitted]
         shares = trust_in(merits, len(judged), self.prior, self.tempering)
         return {n: float(s) for n, s in zip(self.members, shares, strict=True) if s > 0.0}
 
@@ -133,14 +135,22 @@ def judging_point(n: int) -> int:
     return n - n % step
 
 
-def trust_in(merits: FloatArray, n: int, prior: FloatArray, tempering: float) -> FloatArray:
-    """Trust (m,) in members with these merits (m,) after ``n`` rows, see ``Committee``.
+def trust_in(
+    merits: Iterable[float | FloatArray], n: int, prior: FloatArray, tempering: float
+) -> FloatArray:
+    """Trust (m,) in members with these merits after ``n`` rows, see ``Committee``.
 
-    It adds up to 1.
+    A member has one merit, or several (s,). Trust adds up to 1.
     """
-    unexplained = 1.0 - np.clip(merits, 0.0, _HIGHEST) ** 2
-    logs = np.log(prior) - 0.5 * tempering * n * np.log(unexplained)
+    logs = np.log(prior) + [_log_evidence(merit, n, tempering) for merit in merits]
     shares = np.exp(logs - logs.max())  # the likelihoods of many rows themselves would overflow
     shares /= shares.sum()
     shares[shares < min(_LEAST, shares.max())] = 0.0  # many equal members may all have less
     return np.asarray(shares / shares.sum())
+
+
+def _log_evidence(merit: float | FloatArray, n: int, tempering: float) -> float:
+    """Logarithm of the mean over the merits (s,) of one member of (1 - r^2)^(-tempering n / 2)."""
+    unexplained = 1.0 - np.clip(np.atleast_1d(merit), 0.0, _HIGHEST) ** 2
+    logs = -0.5 * tempering * n * np.log(unexplained)
+    return float(np.logaddexp.reduce(logs) - np.log(len(logs)))

@@ -183,12 +183,13 @@ class FittedModels:
         return self.targets.to_loss(target) if has_losses else None
 
     @property
-    def merit(self) -> float:
-        """Rank correlation of the targets with the predictions that the surrogate holds out.
+    def merits(self) -> FloatArray:
+        """Rank correlations (s,) of the targets with the predictions that the surrogate holds out.
 
-        Equal targets count once, with the mean of their predictions: otherwise repeated
-        evaluations of one plateau would count as skill. It lies in [-1, 1], and is 0 for fewer
-        than three distinct targets or predictions that are all alike.
+        Most surrogates hold out one prediction for each row, so s is 1. Equal targets count once,
+        with the mean of their predictions: otherwise repeated evaluations of one plateau would
+        count as skill. They lie in [-1, 1], and are 0 for fewer than three distinct targets or
+        predictions that are all alike.
 
         Raises:
             TypeError: If the surrogate is not ``OutOfSample``.
@@ -199,17 +200,18 @@ class FittedModels:
                 f"{self.surrogate!r} cannot be judged: it has no held_out(), the predictions"
                 " for its rows that were made without them."
             )
+        known = self.targets.values[self.learnt]
         with as_failure("held_out of {!r}", self.surrogate):
-            predicted = self.surrogate.held_out()
-        known = ~np.isnan(predicted)
-        targets = self.targets.values[self.learnt][known]
-        distinct, group = np.unique(targets, return_inverse=True)
-        if len(distinct) < 3:
-            return 0.0
-        ranks = rankdata(np.bincount(group, predicted[known]) / np.bincount(group))
-        if np.ptp(ranks) == 0.0:
-            return 0.0
-        return float(np.corrcoef(ranks, np.arange(len(ranks)))[0, 1])
+            predicted = np.atleast_2d(self.surrogate.held_out())
+        known_rows = ~np.isnan(predicted).any(axis=0)
+        distinct, group = np.unique(known[known_rows], return_inverse=True)
+        merits = np.zeros(len(predicted))
+        if len(distinct) >= 3:
+            sums = [np.bincount(group, row) for row in predicted[:, known_rows]]
+            for i, ranks in enumerate(rankdata(sums / np.bincount(group), axis=1)):
+                if np.ptp(ranks) > 0.0:
+                    merits[i] = np.corrcoef(ranks, np.arange(len(ranks)))[0, 1]
+        return merits
 
     @property
     def shares(self) -> Mapping[str, float] | None:

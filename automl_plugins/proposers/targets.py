@@ -17,7 +17,7 @@ from scipy.stats import rankdata
 
 from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.records.history import History
-from automl_plugins.records.scores import HUGE, divergence_limit, log_regret, tame
+from automl_plugins.records.scores import HUGE, divergence_limit, tame
 from automl_plugins.records.trial import Status
 from automl_plugins.surrogates.base import standardise
 
@@ -30,6 +30,7 @@ _SAME = 1e-15  # relative difference of losses that differ by rounding only
 _PAIRS = 3  # complete rows from which the final loss of others is predicted
 _MOST_STEPS = 100  # at which it is predicted, those of the most rows
 _BEHIND = 2.0  # how far behind the worst complete loss, in the range of all
+_FLOOR = 0.15  # regret, in that of the median row, below which differences are compressed
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,9 @@ class Targets:
 def transform(losses: FloatArray, kind: Target) -> Targets:
     """Targets of ``losses`` (n,).
 
-    * ``"log_regret"``: see ``records.scores.log_regret``.
+    * ``"log_regret"``: z = ln(0.15 + (y - min y) / (median y - min y)). Near the best loss small
+      differences count, far from it large ones do not; after SMAC's log-scaled losses, with the
+      median in place of the worst loss, which one diverged trial can move anywhere.
     * ``"normal_scores"``: z = Phi^-1((rank - 1/2) / n), ties share their mean rank. Losses of any
       scale, with any outliers, become standard normal: only their order counts (the Gaussian
       copula transform of Salinas et al. 2020).
@@ -64,7 +67,10 @@ def transform(losses: FloatArray, kind: Target) -> Targets:
         ValueError: For an unknown kind.
     """
     if kind == "log_regret":
-        return Targets(losses, log_regret(losses))
+        regret = losses - losses.min()
+        # The median is 0 where more than half of the rows are as good as the best one.
+        typical = float(np.median(regret)) or float(regret.max()) or 1.0
+        return Targets(losses, np.log(_FLOOR + regret / typical))
     if kind == "normal_scores":
         return Targets(losses, ndtri((rankdata(losses) - 0.5) / len(losses)))
     if kind == "standardize":

@@ -11,7 +11,7 @@ from automl_plugins._arguments import check_flag, check_integer
 from automl_plugins.meta.memories import AUTO, AlignedMemory, Memory
 from automl_plugins.meta.recognition import task_memory
 from automl_plugins.meta.tasks import describe_task
-from automl_plugins.meta.transfer import PretrainedTemplate
+from automl_plugins.meta.transfer import BlendedTemplate, TransferTemplate
 from automl_plugins.proposers.acquisition import LocalSearch
 from automl_plugins.proposers.committee import Committee
 from automl_plugins.proposers.model_based import ModelBasedProposer
@@ -23,6 +23,8 @@ from .without_memory import CostArguments, Options, gbqr_surrogate, make_propose
 
 # With few evaluations processes predict better: trees need some to split at all.
 _PRIOR = {"process": 1.5, "log process": 1.5}
+# No more than a process: some memories mislead, and the suggestions are a head start already.
+_PRIOR_WITH_MEMORY = _PRIOR | {"earlier tasks": 1.5}
 _GRADIENTS = 20  # with fewer, searches of networks were worse
 # With narrower plateaus a process with noise would return to the best one again and again.
 _REACH = 0.2
@@ -62,10 +64,10 @@ def auto(
     """Bayesian optimisation by a committee of models, drawn by how they rank this search's trials.
 
     Its members are the quantile boosting of ``gbqr`` and two Gaussian processes averaged over
-    kernels, one of the losses and one of the logarithms of their regrets. With a memory both have
-    kernels that the earlier tasks have taught, see ``surrogates.PretrainedProcess``, and the
-    design ``diverse`` suggests the first configurations. How members are trusted says
-    ``automl_plugins.proposers.committee``.
+    kernels, one of the losses and one of the logarithms of their regrets. With a memory the
+    two-stage surrogate of ``tst`` and the meta-learner of ``blended`` join them, and the design
+    ``diverse`` suggests the first configurations. See ``automl_plugins.proposers.committee`` for
+    how members are trusted.
 
     Args:
         memory: The earlier tasks; ``"auto"`` takes the bundled memory of the learner whose
@@ -73,7 +75,8 @@ def auto(
             ``automl_plugins.meta.recognition.RecognisedMemory``; None learns from this search
             only.
         task: See ``automl_plugins.recipes.tst``.
-        meta_features: Those of this task, for the suggestions.
+        meta_features: Those of this task; without them the meta-learner predicts the mean over the
+            earlier tasks.
         X: See ``automl_plugins.recipes.tst``.
         y: See ``automl_plugins.recipes.tst``.
         n_suggested: Evaluations that the memory suggests before the committee is asked.
@@ -98,7 +101,8 @@ def auto(
         plateau_reach=_REACH,
         **options,
     )
-    alone = Committee(_make_members(shared), prior=_PRIOR)
+    own = _own_members(shared, per_second)
+    alone = Committee(own, prior=_PRIOR)
     if memory is None:
         if not (meta_features is None and X is None and y is None):
             warnings.warn(
@@ -109,35 +113,39 @@ def auto(
         return alone
     known = task_memory(memory, task=task)
     described = describe_task(meta_features, X, y)
+    # After the suggestions the members with the memory need no start design. The others, when
+    # drawn, still make theirs: it makes up for a memory that misleads.
+    start = {"n_startup": n_suggested} | shared
+    votes = TransferTemplate(known)
+    blend = BlendedTemplate(known, gbqr_surrogate(), meta_features=described)
+    members = own | {
+        "earlier tasks": make_proposer(votes, target="raw", **start),
+        "meta-learner": make_proposer(blend, target="normal_scores", **start),
+    }
     suggested = SuggestedStart(
         known,
-        Committee(_make_members(shared, known, n_suggested), prior=_PRIOR),
+        Committee(members, prior=_PRIOR_WITH_MEMORY),
         n_suggested=n_suggested,
         meta_features=described,
     )
     return WithFallback(suggested, alone, memory=known)
 
 
-def _make_members(
-    shared: dict[str, Any], memory: AlignedMemory | None = None, n_suggested: int = 0
-) -> dict[str, ModelBasedProposer]:
-    """The members by name, which share these settings.
+def _own_members(shared: dict[str, Any], per_second: bool) -> dict[str, ModelBasedProposer]:
+    """The members that learn from this search only.
 
     One process models the losses, which is best where they are smooth; the other the logarithm of
     their regret, for losses that differ by orders of magnitude.
     """
-    trees = gbqr_surrogate(per_second=shared["timed"])
-    members = {"trees": make_proposer(trees, target="normal_scores", **shared)}
-    own: dict[str, Any] = {"incumbent": "predicted", "search": LocalSearch(n_gradients=_GRADIENTS)}
-    # After the suggestions processes with the memory need no start design. Trees, when drawn,
-    # still make theirs: it makes up for a memory that misleads.
-    start = {} if memory is None else {"n_startup": n_suggested}
     targets: dict[str, Target] = {"process": "standardize", "log process": "log_regret"}
-    for name, target in targets.items():
-        surrogate = (
-            surrogates.AveragedProcess()
-            if memory is None
-            else PretrainedTemplate(memory, log=target == "log_regret")
+    trees = gbqr_surrogate(per_second=per_second)
+    return {"trees": make_proposer(trees, target="normal_scores", **shared)} | {
+        name: make_proposer(
+            surrogates.AveragedProcess(),
+            target=target,
+            incumbent="predicted",
+            search=LocalSearch(n_gradients=_GRADIENTS),
+            **shared,
         )
-        members[name] = make_proposer(surrogate, target=target, **(start | own | shared))
-    return members
+        for name, target in targets.items()
+    }

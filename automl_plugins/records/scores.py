@@ -41,19 +41,6 @@ def regret(losses: FloatArray) -> FloatArray:
     return rescale(np.where(failed, high, losses), low, high)
 
 
-def log_regret(losses: FloatArray) -> FloatArray:
-    """ln(0.15 + (y - min y) / (median y - min y)) of losses y (n,) without NaN.
-
-    Near the best loss small differences count, far from it large ones do not; after SMAC's
-    log-scaled losses, with the median in place of the worst loss, which one diverged trial can
-    move anywhere.
-    """
-    regrets = losses - losses.min()
-    # The median is 0 where more than half of the losses are as good as the best one.
-    typical = float(np.median(regrets)) or float(regrets.max()) or 1.0
-    return np.asarray(np.log(_FLOOR + regrets / typical))
-
-
 def rescale(values: FloatArray, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
     """(value - low) / (high - low), kept within [0, 1]; 0 where low = high, NaN stays NaN."""
     half_low = 0.5 * np.asarray(low)  # the difference of halves does not overflow
@@ -74,7 +61,6 @@ def by_task(
     return scaled
 
 
-_FLOOR = 0.15  # regret, in that of the median loss, below which differences are compressed
 HUGE = 1e150  # sums of its squares are finite
 _FAR = 1e4  # spreads beyond the middle half: the losses within keep their digits in 32-bit floats
 _DIVERGED = 100.0  # spreads above the middle half

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from automl_plugins.surrogates.blended import Blended
     from automl_plugins.surrogates.distance_aware import DistanceAware
     from automl_plugins.surrogates.gaussian_process import GaussianProcess
-    from automl_plugins.surrogates.pretrained_process import PretrainedProcess, TaskFunctions
     from automl_plugins.surrogates.quantile_boosting import QuantileBoosting
     from automl_plugins.surrogates.random_forest import ExtraTrees, RandomForest
     from automl_plugins.surrogates.seconds_and_success import Feasibility, RunningTime
@@ -25,7 +24,6 @@ import_when_used(
         "blended": ["Blended"],
         "distance_aware": ["DistanceAware"],
         "gaussian_process": ["GaussianProcess"],
-        "pretrained_process": ["PretrainedProcess", "TaskFunctions"],
         "quantile_boosting": ["QuantileBoosting"],
         "random_forest": ["ExtraTrees", "RandomForest"],
         "seconds_and_success": ["Feasibility", "RunningTime"],
@@ -41,13 +39,11 @@ __all__ = [
     "ExtraTrees",
     "Feasibility",
     "GaussianProcess",
-    "PretrainedProcess",
     "QuantileBoosting",
     "RandomForest",
     "RunningTime",
     "Sources",
     "Surrogate",
     "SurrogateTemplate",
-    "TaskFunctions",
     "TwoStageTransfer",
 ]

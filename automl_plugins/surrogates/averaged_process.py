@@ -44,7 +44,6 @@ _LENGTHS = (0.125, 0.25, 0.5, 1.0, 2.0)  # of inputs in [0, 1]
 _NOISES = (1e-3, 5e-2)
 _OWN_NOISES = (1e-5, 1e-2)  # where losses may be exact, as those of a simulation are
 _NEGLIGIBLE = 1e-4  # evidence below which a kernel does not take part in predictions
-_MOST_ASKED = 12  # kernels that take part, the likeliest ones: each takes its time
 _SURPRISE = 2.0  # growth of the misfit beyond which the likely kernels do not explain new rows
 # Prior deviations of a log length scale from that shared by all inputs, and of the log constant.
 _LOG_SCALE_STD, _LOG_CONSTANT_STD = 3.0, 2.0
@@ -61,33 +60,13 @@ _CHUNK = 256  # rows predicted at a time, whose correlations fit into the proces
 class Candidate:
     """A kernel with length scales (d,); ``variance`` and ``noise`` are of standardised losses.
 
-    Attributes:
-        scales: Length scales of the first d inputs.
-        noise: Variance of the noise.
-        log_prior: Logarithm of its prior weight, up to a constant.
-        variance: Variance of the process.
-        linear: Prior variances (b,), in units of ``variance``, of the weights of b further inputs
-            on which the losses depend linearly; None if they do not depend on them.
+    ``log_prior`` is the logarithm of its prior weight, up to a constant.
     """
 
     scales: FloatArray
     noise: float
     log_prior: float = 0.0
     variance: float = 1.0
-    linear: FloatArray | None = None
-
-    def covariance(self, C: FloatArray, A: FloatArray, B: FloatArray) -> FloatArray:
-        """Covariance (n, m), in units of ``variance``, of ``A`` and ``B`` with correlations C."""
-        if self.linear is None:
-            return C
-        d = len(self.scales)
-        return C + (A[:, d:] * self.linear) @ B[:, d:].T
-
-    def prior_variance(self, A: FloatArray) -> FloatArray:
-        """Variance (n,) at inputs ``A`` before any observation."""
-        if self.linear is None:
-            return np.full(len(A), self.variance)
-        return self.variance * (1.0 + A[:, len(self.scales) :] ** 2 @ self.linear)
 
 
 def uninformed_kernels(d: int, noises: Sequence[float] = _NOISES) -> list[Candidate]:
@@ -154,19 +133,17 @@ class EvidenceAverage:
             self._condition(candidate, correlations[candidate.scales.tobytes()])
         return self
 
-    def add(self, candidates: Sequence[Candidate]) -> None:
-        """Condition further candidates on the same losses."""
-        self.candidates += tuple(candidates)
-        correlations = self._correlations(self.inputs_, candidates)
-        for candidate in candidates:
-            self._condition(candidate, correlations[candidate.scales.tobytes()])
+    def add(self, candidate: Candidate) -> None:
+        """Condition a further candidate on the same losses."""
+        self.candidates = (*self.candidates, candidate)
+        correlations = self._correlations(self.inputs_, [candidate])
+        self._condition(candidate, correlations[candidate.scales.tobytes()])
 
     def _condition(self, candidate: Candidate, correlations: FloatArray) -> None:
         z, fit, misfit = self.z_, 0.0, 0.0
         L = correlations
         if len(z):
-            K = candidate.covariance(correlations, self.inputs_, self.inputs_)
-            L = cholesky(candidate.variance * K, candidate.noise)
+            L = cholesky(candidate.variance * correlations, candidate.noise)
             w, _ = dtrtrs(L, z, lower=1)
             misfit = float(w @ w) / len(z)
             # RW eq. 2.30 without the constant; constant losses favour no kernel.
@@ -204,18 +181,6 @@ class EvidenceAverage:
             mean += solved.weight * (z - (solved.whitened @ solved.inverse) / diagonal)
         return np.asarray(self.centre_ + self.scale_ * mean)
 
-    def linear_weights(self) -> list[tuple[float, FloatArray]]:
-        """Evidence, and mean weights (b,) of the linear inputs, of the candidates with any."""
-        found = []
-        for solved in self._solved():
-            candidate = solved.candidate
-            if candidate.linear is not None:
-                linear = self.inputs_[:, len(candidate.scales) :]
-                alpha = solved.inverse.T @ solved.whitened  # K^-1 z
-                weights = candidate.variance * candidate.linear * (linear.T @ alpha)  # RW eq. 2.11
-                found.append((solved.weight, weights))
-        return found
-
     def predict(self, inputs: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation (m,) in the units of the losses."""
         mean, std = np.empty(len(inputs)), np.empty(len(inputs))
@@ -229,12 +194,11 @@ class EvidenceAverage:
         asked = self._solved()
         correlations = self._correlations(inputs, [solved.candidate for solved in asked])
         for solved in asked:
-            candidate, variance = solved.candidate, solved.candidate.variance
-            m, v = np.zeros(len(inputs)), candidate.prior_variance(inputs)
+            variance = solved.candidate.variance
+            m, v = np.zeros(len(inputs)), np.full(len(inputs), variance)
             if len(self.z_):
-                C = correlations[candidate.scales.tobytes()]
-                K = candidate.covariance(C, self.inputs_, inputs)
-                V = dtrmm(1.0, solved.inverse, K.T, side=1, trans_a=1, lower=1)  # (m, n)
+                C = correlations[solved.candidate.scales.tobytes()]
+                V = dtrmm(1.0, solved.inverse, C.T, side=1, trans_a=1, lower=1)  # (m, n)
                 m = variance * (V @ solved.whitened)  # RW 2.25, 2.26
                 v -= variance**2 * np.einsum("mn,mn->m", V, V)
             mean += solved.weight * m
@@ -245,9 +209,6 @@ class EvidenceAverage:
         """The candidates whose evidence is not negligible, ready for predictions."""
         if self._asked is None:
             asked = np.flatnonzero(self.evidence_ >= _NEGLIGIBLE)
-            if len(asked) > _MOST_ASKED:
-                likeliest = np.argsort(-self.evidence_[asked], kind="stable")[:_MOST_ASKED]
-                asked = np.sort(asked[likeliest])
             weights = self.evidence_[asked] / self.evidence_[asked].sum()
             self._asked = [
                 _Solved.of(self.candidates[i], float(weight), self.factors_[i], self.z_)
@@ -266,13 +227,12 @@ class EvidenceAverage:
         shared: FloatArray | None = None
         found = {}
         for key, scales in distinct.items():
-            A, B = self.inputs_[:, : len(scales)], inputs[:, : len(scales)]
             if len(scales) and (scales == scales[0]).all():
                 if shared is None:
-                    shared = squared_distances(A, B)
+                    shared = squared_distances(self.inputs_, inputs)
                 found[key] = correlation_of(shared / scales[0] ** 2, self.kernel)
             else:
-                found[key] = correlation(A, B, scales, self.kernel)
+                found[key] = correlation(self.inputs_, inputs, scales, self.kernel)
         return found
 
 
@@ -328,16 +288,15 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
         X, y = self._informative(*as_training(X, y))
         self.n_features_in_ = X.shape[1]
         self.flagged_ = np.flatnonzero(np.isnan(X).any(axis=0))
-        inputs, d = self._inputs(X), X.shape[1] + len(self.flagged_)
-        candidates = uninformed_kernels(d, _OWN_NOISES)
+        inputs = complete_inputs(X, self.flagged_)
+        candidates = uninformed_kernels(inputs.shape[1], _OWN_NOISES)
         self.process_ = EvidenceAverage(candidates, self.kernel).fit(inputs, y)
         if y.min() < y.max():
-            few = informative_rows(
-                y, _MORE_RELEVANCE_ROWS if d <= _FEW_SCALES else _RELEVANCE_ROWS
-            )
+            is_small = inputs.shape[1] <= _FEW_SCALES
+            few = informative_rows(y, _MORE_RELEVANCE_ROWS if is_small else _RELEVANCE_ROWS)
             start = candidates[int(self.process_.evidence_.argmax())]
             z = standardise(y[few])[0]
-            self.process_.add([fit_relevances(inputs[few, :d], z, start, self.kernel)])
+            self.process_.add(fit_relevances(inputs[few], z, start, self.kernel))
         return self
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -364,7 +323,7 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
         X, y = seen._informative(*everything)
         if np.setdiff1d(np.flatnonzero(np.isnan(X).any(axis=0)), self.flagged_).size:
             return seen.fit(*everything)
-        inputs, known = self._inputs(X), self.process_
+        inputs, known = complete_inputs(X, self.flagged_), self.process_
         seen.process_ = EvidenceAverage(known.likely, self.kernel).fit(inputs, y)
         # A single likely kernel with little noise would be certain of what it extrapolates.
         if seen.process_.misfit > _SURPRISE * max(1.0, known.misfit):

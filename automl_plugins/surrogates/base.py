@@ -97,7 +97,10 @@ class OutOfSample(Surrogate, Protocol):
     """A fitted surrogate with out-of-sample predictions for its own rows."""
 
     def held_out(self) -> FloatArray:
-        """Prediction (n,) for each row of ``fit``, made without it; NaN where there is none."""
+        """Prediction (n,) for each row of ``fit``, made without it; NaN where there is none.
+
+        Shape (s, n) from a surrogate of s models that are to be judged one by one.
+        """
         ...
 
 

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from automl_plugins._arguments import check_finite
 from automl_plugins.arrays import FloatArray
 from automl_plugins.surrogates.base import (
+    OutOfSample,
     Surrogate,
     as_features,
     as_training,
@@ -102,7 +103,7 @@ class Blended(BaseEstimator):  # type: ignore[misc]
         X, y = as_training(X, y, least=0)
         self.surrogate_, self.vote_ = None, 1.0
         if len(X):
-            p = self._predict_earlier(X)
+            self._p = p = self._predict_earlier(X)
             self.vote_ = vote(y, p, self.patience, self.caution) if self.earlier else 0.0
             own = DistanceAware(QuantileBoosting()) if self.surrogate is None else self.surrogate
             self.surrogate_ = reseed(own, self.random_state).fit(X, y - self.vote_ * p)
@@ -124,6 +125,15 @@ class Blended(BaseEstimator):  # type: ignore[misc]
             gaps = gaps_to(self._points, complete_inputs(X, _NO_FLAGS))
             std = np.hypot(std, self._spread * np.minimum(1.0, gaps / self._scale))
         return mean, std
+
+    def held_out(self) -> FloatArray:
+        """Prediction (n,) for each row without it; NaN where g has none."""
+        check_is_fitted(self, "vote_")
+        if self.surrogate_ is None:
+            return np.zeros(0)
+        own = self.surrogate_
+        rest = own.held_out() if isinstance(own, OutOfSample) else np.full(self._p.shape, np.nan)
+        return self.vote_ * self._p + rest
 
     def check_arguments(self) -> None:
         """Raise ValueError or TypeError for the first illegal argument."""

@@ -147,6 +147,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         self.check_arguments()
         X, y = as_training(X, y, least=0)
         rows = informative_rows(y, self.max_rows) if len(y) else np.arange(0)
+        self._rows, self._n_rows = rows, len(y)
         X, y, n = X[rows], y[rows], len(y)
         self.sources_ = sources = self._sources(X)
         self.n_features_in_ = X.shape[1]
@@ -158,7 +159,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
             # Relative to a constant of up to 1000 the noise may be too small for a factorisation.
             candidates.append(Candidate(sources.scales, max(sources.noise, 1e-6), _LOG_PRIOR))
         self.own_ = EvidenceAverage(candidates, sources.kernel).fit(inputs, y)
-        seen = sources.predict(X)  # (S, n)
+        self._seen = seen = sources.predict(X)  # (S, n)
         self.weights_, self.distances_ = self._weigh(sources, seen, y)
         votes = float(self.weights_.sum())
         # Before the first observation the own process knows nothing, not even the level.
@@ -191,6 +192,19 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
             variance = share @ (f - centre) ** 2
             std = np.sqrt((1.0 - a) * std**2 + a * _INFLATION * variance)
         return mean, std
+
+    def held_out(self) -> FloatArray:
+        """What each earlier task predicts (S, n) for the rows, none of which it has seen.
+
+        One by one, not as they vote: the weights of the vote know the rows, and of many tasks some
+        agree with any few by chance. NaN for rows not learnt from. Without sources the prediction
+        (n,) of the own process for each row without it.
+        """
+        check_is_fitted(self, "own_")
+        predicted = self._seen if len(self.sources_) else self.own_.held_out()
+        out = np.full((*predicted.shape[:-1], self._n_rows), np.nan)
+        out[..., self._rows] = predicted
+        return out
 
     def promise(self, X: FloatArray) -> FloatArray:
         """Loss that the votes promise at ``X`` (m, f), in units of the earlier tasks.

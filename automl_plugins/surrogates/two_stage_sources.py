@@ -17,7 +17,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from automl_plugins._arguments import check_choice, check_integer
 from automl_plugins.arrays import FloatArray, IndexArray
-from automl_plugins.records.scores import log_regret, regret
+from automl_plugins.records.scores import regret
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.surrogates.base import complete_inputs, informative_rows
 from automl_plugins.surrogates.gaussian_process import (
@@ -85,8 +85,6 @@ class Group:
 class Sources:
     """Gaussian processes of earlier tasks; losses of each are scaled to [0, 1], 0 the best.
 
-    Or they are logarithms of these, see ``fit``.
-
     Attributes:
         names: Names of the tasks (S).
         n_features: Number of feature columns f of the search space.
@@ -114,26 +112,19 @@ class Sources:
 
     @classmethod
     def fit(
-        cls,
-        memory: EarlierTasks,
-        *,
-        kernel: Kernel = "matern52",
-        max_rows: int = 300,
-        log: bool = False,
+        cls, memory: EarlierTasks, *, kernel: Kernel = "matern52", max_rows: int = 300
     ) -> Self:
         """Fit the processes of all tasks of a memory, aligned to the search space.
 
         Failed and pruned runs count as the worst of their task. At most ``max_rows`` runs of a
-        task are learnt from, see ``informative_rows``. With ``log`` the processes are of the
-        logarithms of regrets, see ``records.scores.log_regret``.
+        task are learnt from, see ``informative_rows``.
 
         Raises:
             ValueError: For illegal arguments.
         """
         check_choice("kernel", kernel, KERNELS)
         check_integer("max_rows", max_rows, 2)
-        features = memory.vector_space.features(memory.vectors)
-        losses = memory.scores((lambda y: log_regret(regret(y))) if log else regret)
+        features, losses = memory.vector_space.features(memory.vectors), memory.scores(regret)
         # Equal losses rank nothing.
         useful = [i for i, rows in enumerate(memory.rows) if len(set(losses[rows])) > 1]
         missing = [np.isnan(features[memory.rows[i]]).any(axis=0) for i in useful]

@@ -16,12 +16,7 @@ from sklearn.base import clone
 
 from automl_plugins.meta import MetaDataset, MetaLearner, MetaStore, TaskRecord, transfer
 from automl_plugins.meta.memories import TaskMemory
-from automl_plugins.meta.transfer import (
-    BlendedTemplate,
-    LearnedLosses,
-    PretrainedTemplate,
-    TransferTemplate,
-)
+from automl_plugins.meta.transfer import BlendedTemplate, LearnedLosses, TransferTemplate
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.surrogates import Sources, TwoStageTransfer
 
@@ -105,29 +100,6 @@ def test_a_store_keeps_the_first_stage(tmp_path: Path, fits: Mock) -> None:
         assert fits.call_count == 4
 
 
-def test_pretrained_processes_share_what_a_store_keeps(tmp_path: Path, fits: Mock) -> None:
-    """Processes of losses are those of TST; those of log regrets are kept beside them."""
-    new = SPACE.features(SPACE.sample(5, np.random.default_rng(0)))
-    with MetaStore(tmp_path / "memory.db") as store:
-        for record in SOURCES:
-            store.add(record)
-        TransferTemplate(TaskMemory(store)).for_space(SPACE)
-        found = []
-        for log in (False, True, False, True):
-            functions = PretrainedTemplate(TaskMemory(store), log=log).for_space(SPACE).functions
-            assert functions is not None
-            found.append(functions(new))
-    assert fits.call_count == 2
-    np.testing.assert_array_equal(found[:2], found[2:])
-    assert np.abs(found[0] - found[1]).max() > 0.01
-
-
-def test_without_a_task_that_ranks_anything_nothing_is_taught(fits: Mock) -> None:
-    fitted = fits.side_effect(MEMORY)
-    fits.side_effect = lambda *_, **__: fitted.without(*fitted.names)
-    assert PretrainedTemplate(TaskMemory(MEMORY)).for_space(SPACE).functions is None
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -143,7 +115,7 @@ def test_illegal_options_are_refused_at_once(options: dict[str, Any], message: s
 
 def test_what_is_kept_is_told_apart_by_all_that_it_depends_on() -> None:
     def version(dataset: MetaDataset, kernel: Any = "se", max_rows: int = 300) -> str:
-        return transfer._version(dataset, {"kernel": kernel, "max_rows": max_rows})
+        return transfer._version(dataset, kernel, max_rows)
 
     first = version(MEMORY)
     assert first == version(MetaDataset.from_records(MEMORY.records(), UNIT))

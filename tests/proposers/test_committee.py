@@ -105,11 +105,16 @@ def essence(proposal: Proposal) -> tuple[object, ...]:
         ([0.99, 1.0], 1000, [1, 1], 1.0, [0.5, 0.5]),
         (np.zeros(30), 9, np.ones(30), 0.5, np.full(30, 1 / 30)),
         ([0.7], 9, [0.1], 0.5, [1.0]),
+        # One of two models has no merit: half of 0.64^-2 and half of 1
+        ([[0.6, 0.0], 0.0], 4, [1, 1], 1.0, [1.4096 / 2.2288, 0.8192 / 2.2288]),
+        ([[0.6, 0.6, 0.6], 0.6], 4, [1, 1], 1.0, [0.5, 0.5]),
+        ([[-0.9, 0.0], [0.0]], 10, [1, 1], 0.5, [0.5, 0.5]),
     ],
 )
 @pytest.mark.filterwarnings("error")
 def test_trust_by_hand(merits: Any, n: int, prior: Any, tempering: float, trust: Any) -> None:
-    found = trust_in(np.array(merits), n, np.array(prior, dtype=float), tempering)
+    each = [np.array(merit) for merit in merits]
+    found = trust_in(each, n, np.array(prior, dtype=float), tempering)
     np.testing.assert_allclose(found, np.array(trust), rtol=1e-6)
     assert found.sum() == pytest.approx(1.0)
 
@@ -124,6 +129,21 @@ def test_trust_grows_with_the_merit_and_the_number_of_rows() -> None:
     np.testing.assert_allclose(
         doubled, trust_in(np.array([0.2, 0.4]), 9, np.array([1.0, 3.0]), 0.5)
     )
+
+
+def test_chance_agreement_among_many_models_earns_no_trust() -> None:
+    rng = np.random.default_rng(0)
+    for n in (8, 20, 60):
+        chance = [
+            np.corrcoef(np.vstack([np.arange(n), [rng.permutation(n) for _ in range(100)]]))[0, 1:]
+            for _ in range(50)
+        ]
+        best = [trust_in([r.max(), 0.0], n, np.ones(2), 0.5)[0] for r in chance]
+        every = [trust_in([r, 0.0], n, np.ones(2), 0.5)[0] for r in chance]
+        assert np.median(best) > 0.75 and np.median(every) < 0.6 and np.max(every) < 0.75
+    # The one of a hundred that is right is found in time
+    right = [trust_in([np.r_[0.8, np.zeros(99)], 0.0], n, np.ones(2), 0.5)[0] for n in (8, 16, 30)]
+    assert right[0] < 0.55 and right[-1] > 0.9 and right == sorted(right)
 
 
 def test_judging_points_by_hand() -> None:
@@ -174,7 +194,9 @@ def rated(**right: float) -> Committee:
 def test_the_member_is_drawn_by_its_trust() -> None:
     history, one = observed(SQUARE, 12), rated(good=1.0, fair=0.9, wrong=0.0)
     assert judging_point(12) == 12
-    merits = [m.models(SQUARE, history, Streams(0))[0].merit for m in one.members.values()]
+    merits = [
+        float(m.models(SQUARE, history, Streams(0))[0].merits[0]) for m in one.members.values()
+    ]
     assert merits[0] == 1.0 > merits[1] > 0.0 > merits[2] == -1.0
     # So little evidence that every member is asked
     one.tempering = 0.05

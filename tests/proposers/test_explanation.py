@@ -70,7 +70,7 @@ def test_shares_say_whose_they_are() -> None:
     assert said({}).endswith(f"; {own} 100%.")
     # Of a member that never looks at earlier tasks it would say nothing.
     assert own not in said({}, member="process")
-    assert own in said({"wine": 0.0}, member="log process")
+    assert own in said({"wine": 0.0}, member="earlier tasks")
 
 
 def test_a_notebook_shows_the_sentence() -> None:

@@ -251,20 +251,20 @@ def judged(
 )
 @pytest.mark.filterwarnings("error")
 def test_merit_by_hand(held_out: Any, losses: Any, merit: float) -> None:
-    assert judged(held_out, losses).merit == pytest.approx(merit, abs=1e-12)
+    assert judged(held_out, losses).merits == pytest.approx(merit, abs=1e-12)
     # Only ranks count, and the order of the rows does not
-    assert judged(held_out, losses, "normal_scores").merit == pytest.approx(merit, abs=1e-12)
+    assert judged(held_out, losses, "normal_scores").merits == pytest.approx(merit, abs=1e-12)
     order = np.random.default_rng(0).permutation(len(losses))
     again = judged(np.array(held_out)[order] ** 3, 5.0 * np.array(losses)[order] - 9.0)
     if len(set(losses)) == len(losses):
-        assert again.merit == pytest.approx(merit, abs=1e-12)
+        assert again.merits == pytest.approx(merit, abs=1e-12)
 
 
 def test_without_ties_merit_is_spearmans_correlation() -> None:
     rng = np.random.default_rng(0)
     for n in (3, 10, 40):
         told, losses = rng.normal(size=n), rng.normal(size=n)
-        assert judged(told, losses).merit == pytest.approx(spearmanr(told, losses).statistic)
+        assert judged(told, losses).merits == pytest.approx(spearmanr(told, losses).statistic)
 
 
 def test_merit_is_that_of_the_rows_learnt_from() -> None:
@@ -272,7 +272,7 @@ def test_merit_is_that_of_the_rows_learnt_from() -> None:
     fitted = judged(None, losses, max_rows=10)
     rows = fitted.learnt
     assert len(rows) == 10 and set(np.argsort(losses)[:5]) <= set(rows.tolist())
-    assert judged(losses[rows], losses, max_rows=10).merit == pytest.approx(1.0)
+    assert judged(losses[rows], losses, max_rows=10).merits == pytest.approx(1.0)
     np.testing.assert_array_equal(judged(None, losses).learnt, np.arange(40))
     # Rows without a loss are not among the targets
     told = [1.0, 2.0, 3.0]
@@ -280,7 +280,7 @@ def test_merit_is_that_of_the_rows_learnt_from() -> None:
     failed = History.of(POINTS[:5], [0.1, NAN, 0.2, NAN, 0.3], status=[C, F, C, F, C])
     fitted = fit_models(settings, LINE, failed, Streams(0))
     np.testing.assert_array_equal(fitted.learnt, np.arange(3))
-    assert fitted.merit == pytest.approx(1.0)
+    assert fitted.merits == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("surrogate", [QuantileBoosting(), AveragedProcess()])
@@ -290,10 +290,22 @@ def test_what_can_be_learnt_has_merit_and_noise_has_none(surrogate: Any) -> None
 
     def merit(losses: FloatArray) -> float:
         rows = History.of(POINTS[shuffled], losses[shuffled])
-        return fit_models(settings, LINE, rows, Streams(0)).merit
+        return float(fit_models(settings, LINE, rows, Streams(0)).merits[0])
 
     assert merit(np.sin(4.0 * POINTS[:, 0])) > 0.8
     assert np.mean([merit(rng.normal(size=40)) for _ in range(5)]) < 0.4
+
+
+def test_each_of_several_predictions_has_a_merit_of_its_own() -> None:
+    losses = [0.1, 0.2, 0.3, 0.9, 0.4]
+    told = [
+        [1.0, 2.0, 3.0, NAN, 4.0],
+        [4.0, 3.0, 2.0, NAN, 1.0],
+        [2.0, 1.0, 3.0, NAN, 4.0],
+        [7.0, 7.0, 7.0, NAN, 7.0],
+    ]
+    np.testing.assert_allclose(judged(told, losses).merits, [1.0, -1.0, 0.8, 0.0], atol=1e-12)
+    np.testing.assert_array_equal(judged(np.array(told)[:, :2], losses[:2]).merits, np.zeros(4))
 
 
 def test_a_surrogate_without_held_out_rows_cannot_be_judged() -> None:
@@ -301,7 +313,7 @@ def test_a_surrogate_without_held_out_rows_cannot_be_judged() -> None:
         ModelSettings(RandomForest()), LINE, History.of(POINTS, POINTS[:, 0]), Streams(0)
     )
     with pytest.raises(TypeError, match=r"RandomForest.*cannot be judged: it has no held_out\(\)"):
-        _ = fitted.merit
+        _ = fitted.merits
 
 
 # Failures

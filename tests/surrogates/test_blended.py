@@ -66,6 +66,22 @@ def test_the_surrogate_learns_what_the_earlier_tasks_do_not_explain() -> None:
     np.testing.assert_allclose(std, np.sqrt(0.25**2 + 4 / (4 + 12) * (2.0 * far) ** 2))
 
 
+def test_held_out_is_the_vote_and_what_the_surrogate_held_out() -> None:
+    model = Blended(first_column, QuantileBoosting(), random_state=4).fit(X, Y)
+    assert 0.2 < model.vote_ < 1.0
+    p = first_column(X)
+    rest = QuantileBoosting(random_state=4).fit(X, Y - model.vote_ * p).held_out()
+    assert 0 < np.isnan(rest).sum() < len(X)
+    np.testing.assert_array_equal(model.held_out(), model.vote_ * p + rest)
+    # Without a vote it is the surrogate's, and without one of its own nothing is known
+    plain = QuantileBoosting(random_state=4).fit(X, Y).held_out()
+    alone = Blended(None, QuantileBoosting(), random_state=4).fit(X, Y).held_out()
+    np.testing.assert_array_equal(alone, plain)
+    unknown = Blended(first_column, Mean()).fit(X, Y).held_out()
+    np.testing.assert_array_equal(unknown, np.full(len(X), np.nan))
+    assert Blended(first_column).fit(X[:0], Y[:0]).held_out().shape == (0,)
+
+
 def test_without_observations_the_earlier_tasks_alone() -> None:
     model = Blended(first_column, name="memory").fit(np.empty((0, 2)), np.empty(0))
     mean, std = model.predict(NEW)

@@ -203,7 +203,7 @@ def test_a_candidate_that_is_added_counts_as_those_before() -> None:
     y, (*first, last) = Z[:, 0], uninformed_kernels(2)
     whole = EvidenceAverage([*first, last], "matern52").fit(X, y)
     grown = EvidenceAverage(first, "matern52").fit(X, y)
-    grown.add([last])
+    grown.add(last)
     assert grown.candidates == whole.candidates
     np.testing.assert_allclose(grown.evidence_, whole.evidence_)
     np.testing.assert_allclose(grown.predict(NEW), whole.predict(NEW))

@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from automl_plugins.arrays import FloatArray
 from automl_plugins.meta import MetaDataset, TaskRecord
-from automl_plugins.surrogates.base import log_expected_improvement
+from automl_plugins.surrogates.base import informative_rows, log_expected_improvement
 from automl_plugins.surrogates.two_stage import (
     TwoStageTransfer,
     discordance,
@@ -89,6 +89,25 @@ def test_the_defaults_by_hand() -> None:
     a = k.sum() / (k.sum() + k0)
     variance = k @ (f - centre) ** 2 / k.sum()
     np.testing.assert_allclose(std, np.sqrt((1 - a) * sigma**2 + 2 * a * variance))
+
+
+def test_held_out_is_what_each_task_predicts_whether_it_has_a_vote_or_not() -> None:
+    for y in (Y, -Y):
+        model = TwoStageTransfer(SOURCES).fit(X, y)
+        np.testing.assert_array_equal(model.held_out(), SOURCES.predict(X))
+    assert TwoStageTransfer(SOURCES).fit(X[:0], Y[:0]).held_out().shape == (3, 0)
+    alone = TwoStageTransfer().fit(X, Y)
+    np.testing.assert_array_equal(alone.held_out(), alone.own_.held_out())
+
+
+def test_held_out_beyond_the_cap() -> None:
+    y = loss(GRID, 0.25)
+    rows = informative_rows(y, 10)
+    for sources in (SOURCES, None):
+        capped = TwoStageTransfer(sources, max_rows=10).fit(GRID, y).held_out()
+        fewer = TwoStageTransfer(sources).fit(GRID[rows], y[rows]).held_out()
+        np.testing.assert_allclose(capped[..., rows], fewer)
+        assert np.isnan(capped).sum() == 20 * capped.size / 30
 
 
 def test_what_is_promised_is_in_units_of_the_earlier_tasks() -> None:
