@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from automl_plugins.formats import format_count
+from automl_plugins.proposers.proposal import COUNTS
 from automl_plugins.records.trial import finite_or_none
 
 ORIGINS = {  # each origin, and how the sentence of an explanation continues
@@ -30,7 +31,6 @@ MEMBERS = {  # what is behind the names of the members of a committee
     "meta-learner": "a model of configurations and meta-features over earlier tasks",
 }
 _NUMBERS = ("value", "bound", "seconds", "success")
-_COUNTS = ("n_rows", "n_diverged")
 _PREDICTING = ("model", "suggested")  # origins whose numbers are predictions of this proposal
 
 
@@ -150,7 +150,7 @@ class Explanation:
             found = "suggested"
         predicted = known if found in _PREDICTING else {}
         numbers: dict[str, Any] = {n: finite_or_none(predicted.get(n)) for n in _NUMBERS}
-        numbers |= {n: c for n in _COUNTS if isinstance(c := predicted.get(n), int) and c >= 0}
+        numbers |= {n: c for n in COUNTS if isinstance(c := predicted.get(n), int) and c >= 0}
         member = known.get("member")
         return cls(
             number=number,

@@ -34,7 +34,6 @@ from automl_plugins.proposers.acquisition import (
 from automl_plugins.proposers.models import (
     FittedModels,
     ModelSettings,
-    as_counted,
     condition,
     fit_models,
     incumbents,
@@ -339,8 +338,6 @@ class ModelBasedProposer:
         mean, std = models.predict(features)
         success = None if models.feasibility is None else float(models.success(features)[0])
         timed = models.running_time is not None
-        known = asked.history.first(models.n_rows)
-        diverged = as_counted(known, settings).status != known.status
         return Proposal(
             vector,
             "model",
@@ -349,7 +346,7 @@ class ModelBasedProposer:
             seconds=float(np.exp(models.log_seconds(features)[0])) if timed else None,
             success=success,
             n_rows=models.n_rows,
-            n_diverged=int(diverged.sum()),
+            n_diverged=models.n_diverged,
             fit_seconds=fit_seconds,
             shares=models.shares,
         )

@@ -102,6 +102,7 @@ class FittedModels:
         running_time: Model of ln seconds; None where no costs are known or wanted.
         feasibility: Model of the probability of success; None where nothing ever failed.
         n_rows: Number of finished rows.
+        n_diverged: Those of them that count as failures because their loss has diverged.
         learnt: Positions, among the targets, of the rows that the surrogate knows.
         penalised: Mask (n_rows,) of the failed rows that count with the worst loss.
         of_losses: Whether the targets are those of losses, not of substitutes.
@@ -114,6 +115,7 @@ class FittedModels:
     running_time: RunningTime | None
     feasibility: Feasibility | None
     n_rows: int
+    n_diverged: int
     learnt: npt.NDArray[np.int64]
     penalised: npt.NDArray[np.bool_]
     of_losses: bool = True
@@ -236,7 +238,7 @@ def fit_models(
         MemoryMismatch: If the surrogate learns from a memory of which the space can use nothing.
     """
     n, newest = len(history), slice(-(settings.max_rows or len(history)), None)
-    history = as_counted(history, settings)
+    reported, history = history, _as_counted(history, settings)
     features = space.features(history.vectors)
     failed = history.status == Status.FAILED
     success = history.successful
@@ -275,6 +277,7 @@ def fit_models(
         feasibility=feasibility,
         penalised=penalised,
         n_rows=n,
+        n_diverged=_count_changed(reported, history),
         learnt=learnt.rows,
         of_losses=learnt.of_losses,
     )
@@ -305,7 +308,7 @@ def n_conditional(history: History, n_fitted: int, settings: ModelSettings) -> i
     complete row replaces substitutes by losses, and a better loss may show that another one has
     diverged.
     """
-    now, then = (as_counted(h, settings) for h in (history, history.first(n_fitted)))
+    now, then = (_as_counted(h, settings) for h in (history, history.first(n_fitted)))
     is_loss, was_loss = (with_substitute_losses(h) is h for h in (now, then))
     if is_loss != was_loss or (now.successful[:n_fitted] != then.successful).any():
         return 0
@@ -331,7 +334,7 @@ def condition(
         SurrogateFailure: If the surrogate raises.
     """
     assert isinstance(models.surrogate, Conditional)
-    history = as_counted(history, settings)
+    reported, history = history, _as_counted(history, settings)
     features = space.features(history.vectors)
     penalised = np.zeros(len(history), dtype=bool)
     penalised[: models.n_rows] = models.penalised
@@ -347,6 +350,7 @@ def condition(
         best_rows=learnt.order,
         penalised=penalised,
         n_rows=len(history),
+        n_diverged=_count_changed(reported, history),
         learnt=learnt.rows,
         of_losses=learnt.of_losses,
     )
@@ -362,9 +366,13 @@ def _retried(space: VectorSpace, history: History) -> npt.NDArray[np.bool_]:
     return np.asarray(failed & np.isin(keys, keys[history.status == Status.COMPLETE]))
 
 
-def as_counted(history: History, settings: ModelSettings) -> History:
+def _as_counted(history: History, settings: ModelSettings) -> History:
     """The history with the failures that ``settings`` count; see ``failed_trials``."""
     return with_diverged_as_failed(history) if settings.failed_trials == "avoid" else history
+
+
+def _count_changed(reported: History, counted: History) -> int:
+    return int((counted.status != reported.status).sum())
 
 
 @dataclass(frozen=True)

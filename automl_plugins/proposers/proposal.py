@@ -27,7 +27,7 @@ from automl_plugins.streams import Streams
 Origin = Literal["design", "random", "model"]
 
 MOST_ASKING = 32  # numbers being proposed at one moment; older ones belong to dead workers
-_COUNTS = ("n_rows", "n_diverged")
+COUNTS = ("n_rows", "n_diverged")
 _FACTS = ("loss", "bound", "seconds", "success")  # numbers, None where they are not modelled
 
 
@@ -92,7 +92,7 @@ class Proposal:
         """All but the vector and what is None, as plain data that JSON keeps unchanged."""
         known: dict[str, Any] = {"origin": self.origin}
         known |= {n: float(v) for n in _FACTS if (v := getattr(self, n)) is not None}
-        known |= {n: int(v) for n in _COUNTS if (v := getattr(self, n))}
+        known |= {n: int(v) for n in COUNTS if (v := getattr(self, n))}
         if self.member is not None:
             known["member"] = self.member
         for name in ("shares", "trust"):
