@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.tree import ExtraTreeClassifier
 
 from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.surrogates.seconds_and_success import Feasibility, RunningTime
@@ -56,16 +57,16 @@ def test_laplaces_rule_where_all_agree(n: int) -> None:
     np.testing.assert_allclose(bad, 1.0 / (n + 2.0))
 
 
-def share_by_nodes(forest: ExtraTreesClassifier, X: FloatArray, least: float) -> FloatArray:
+def share_by_nodes(forest: list[Any], X: FloatArray, least: float) -> FloatArray:
     """Share of successes (m,) at the deepest node of at least ``least`` rows, or at the root."""
     shares = np.zeros(len(X))
-    for tree in forest.estimators_:
+    for tree in forest:
         passed = tree.decision_path(X).toarray().astype(bool)
         large = passed & (tree.tree_.n_node_samples >= least)
         large[:, 0] = True
         deepest = [np.flatnonzero(row)[-1] for row in large]  # children come after their parents
         shares += tree.tree_.value[deepest, 0, 1]
-    return shares / len(forest.estimators_)
+    return shares / len(forest)
 
 
 @pytest.mark.parametrize("prior", [1e-300, 1e-12, 0.1, 10.0, 1e9])
@@ -76,10 +77,12 @@ def test_the_prior_draws_the_share_of_the_trees_towards_the_rate(prior: float) -
     fresh, _ = circle(100, seed=1)
     fresh[::5, 0] = np.nan
     assert len(model.trees_) == 20 and model.rate_ == (y.sum() + 1.0) / 62.0
-    forest = ExtraTreesClassifier(20, max_features=None, random_state=0).fit(X, y)
-    # the same trees, made by scikit-learn's forest
+    # the same trees, grown by scikit-learn as classifiers
+    tree = ExtraTreeClassifier(max_features=None, random_state=np.random.RandomState(0))
+    forest = [copy.copy(tree).fit(X, y) for _ in range(20)]
     shares = np.array([share_by_nodes(forest, fresh, least) for least in (1, 4, 16, np.inf)])
-    np.testing.assert_allclose(shares[0], forest.predict_proba(fresh)[:, 1])
+    by_leaf = [tree.predict_proba(fresh)[:, 1] for tree in forest]
+    np.testing.assert_allclose(shares[0], np.mean(by_leaf, axis=0))
     assert model.weights_.sum() == pytest.approx(1.0) and (model.weights_ > 0.0).all()
     expected = (model.weights_ @ shares + prior * model.rate_) / (1.0 + prior)
     np.testing.assert_allclose(model.predict(fresh), expected, atol=1e-11)
