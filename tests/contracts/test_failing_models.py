@@ -197,6 +197,7 @@ def test_a_hyperopt_search_goes_on(
 # --- SMAC -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("owner", "name", "facade", "proposer"),
     [

@@ -81,6 +81,7 @@ class _Case(CasePerDomain):  # type: ignore[misc]
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SEARCHING)
 class TestThresholds(_Case):
     """The search ends when the loss is reached."""

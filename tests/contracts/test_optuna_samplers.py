@@ -80,6 +80,7 @@ class TestBasic(_Given, BasicSamplerTestCase):
     test_sample_relative_numerical = RelativeSamplerTestCase.test_sample_relative_numerical
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", FURTHER.values(), ids=FURTHER.keys(), indirect=True)
 class TestRelative(_Given, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
     """Cases that depend on the proposer.

@@ -508,6 +508,7 @@ def dask() -> Iterator[Executor]:
         yield client.get_executor()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")  # of this process
 @pytest.mark.parametrize(
     "make", [partial(ThreadPoolExecutor, 2), partial(ProcessPoolExecutor, 2), loky, dask]

@@ -41,6 +41,7 @@ def abandon(study: optuna.Study, objective: Callable[[optuna.Trial], float], n: 
         objective(study.ask())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["auto", "bandit", "boasf"])
 def test_a_study_goes_on_beside_300_dead_ones(name: str) -> None:
     study = optuna.create_study(sampler=SAMPLERS[name]())

@@ -217,6 +217,7 @@ def test_values_of_a_range_are_tried_once() -> None:
     json.dumps(together)  # builtins
 
 
+@pytest.mark.slow
 def test_with_a_memory_and_in_arms(log: pytest.LogCaptureFixture) -> None:
     def objective(trial: optuna.Trial) -> float:
         return trial.suggest_categorical("arm", ["a", "b"]) == "a" or dependent(trial)

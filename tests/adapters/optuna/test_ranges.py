@@ -188,6 +188,7 @@ def test_the_way_there_and_back(distribution: BaseDistribution, units: list[floa
         )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in SAMPLERS if name != "gbqr"])
 def test_other_samplers_search_several_extremes_at_once(name: str) -> None:
     chosen = {f"x{i}": d for i, d in enumerate(EXTREMES) if n_different(d)}

@@ -102,6 +102,7 @@ def test_losing_the_cache_between_refits_changes_nothing() -> None:
     assert found[1:] == found[:-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gbqr", "ei_per_second", "tst", "auto"])
 def test_maximising_f_equals_minimising_its_negative(name: str) -> None:
     """Signs are turned by the readers of studies and of memories, which all samplers share."""

@@ -527,6 +527,7 @@ def test_a_parameter_declared_in_another_way_fails_as_the_docs_say(
         study.optimize(objective, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_a_study_with_the_id_of_a_deleted_one_is_another(direction: Any, tmp_path: Path) -> None:
     storage = optuna.storages.get_storage(f"sqlite:///{tmp_path / 'studies.db'}")

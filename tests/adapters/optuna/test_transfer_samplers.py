@@ -78,6 +78,7 @@ def in_names(new: dict[str, str]) -> list[dict[str, Any]]:
     return [{old.get(n, n): value for n, value in t.params.items()} for t in study.trials]
 
 
+@pytest.mark.slow
 def test_suggestions_are_evaluated_under_other_names_too() -> None:
     names = ("learning_rate", "num_leaves", "reg_lambda")
     plain = in_names({})
@@ -241,6 +242,7 @@ def foreign_branch(trial: optuna.Trial, algorithm: str) -> float:
     return trial.suggest_int("k", 1, 50) / 50
 
 
+@pytest.mark.slow
 @SOME
 def test_another_branch_first_is_no_mismatch(
     make: type[TransferSampler], log: pytest.LogCaptureFixture
@@ -280,6 +282,7 @@ def test_a_search_among_algorithms_tries_them_all_first() -> None:
 # --- what it tells ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @EVERY
 def test_shares_are_on_the_trial(make: type[TransferSampler]) -> None:
     storage = optuna.storages.RDBStorage("sqlite:///:memory:")

@@ -120,6 +120,7 @@ def test_threads_that_start_together(name: str, objective: Objective) -> None:
         assert distinct(found) == 16
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("declared", [False, True])
 def test_threads_exhaust_a_grid_without_repeats(declared: bool) -> None:
     space = {"a": IntDistribution(0, 30)} if declared else None
@@ -142,7 +143,12 @@ def at_one_moment(
 @pytest.mark.parametrize(
     ("name", "objective", "n_finished"),
     [
-        *((name, branches, 10) for name in SAMPLERS),
+        ("auto", branches, 10),
+        *(
+            pytest.param(name, branches, 10, marks=pytest.mark.slow)
+            for name in SAMPLERS
+            if name != "auto"
+        ),
         # Before a trial is finished all samplers without a memory begin alike.
         *(("gbqr", objective, 0) for objective in (branches, floats, small)),
         *((name, branches, 0) for name in TRANSFER),
