@@ -6,6 +6,7 @@ import itertools
 import math
 import pickle
 from collections.abc import Mapping
+from decimal import Decimal
 from math import log, log2, nan
 from types import ModuleType
 from typing import Any
@@ -150,6 +151,7 @@ class TestReading:
             ([0.0, 1.0, 2.0, 2.0], "regression"),  # less than two rows for each value
             ([3.0, 3.0, 1.0, 1.0], "classification"),
             ([0.5, 1.0, 0.5, 1.0], "regression"),
+            ([Decimal("0.5"), Decimal(1), Decimal("0.5"), Decimal(1)], "regression"),
             (np.arange(1000) % 100, "classification"),
             (np.arange(1000) % 101, "regression"),
             ([1, "a", 1, "a"], "classification"),
@@ -180,6 +182,7 @@ class TestReading:
             ({"y": [0, nan, 1]}, ValueError, "1 missing"),
             ({"y": ["a", None, None]}, ValueError, "2 missing"),
             ({"y": [0.0, math.inf, 1.0]}, ValueError, "infinite"),
+            ({"y": [0, 10**400, 1]}, ValueError, "infinite"),
             ({"y": ["a", "b", "c"], "task": "regression"}, ValueError, "numeric"),
             ({"task": "ranking"}, ValueError, "task must be"),
             ({"y": np.zeros((3, 2))}, ValueError, "one column"),
@@ -596,6 +599,13 @@ class TestWhole:
         assert found["PercentageOfMissingValues"] == 12.5
         np.testing.assert_array_equal(X, before[0])
         pd.testing.assert_frame_equal(FRAME, before[1])
+
+    def test_decimals_and_whole_numbers_of_any_size_are_numbers(self) -> None:
+        largest = int(np.finfo(np.float64).max)
+        column: list[Any] = [Decimal("0.25"), 10**400, -(10**400), largest, 7, None]
+        (read,) = read_table(np.array([column], dtype=object).T)
+        assert not read.nominal
+        np.testing.assert_array_equal(read.values, [0.25, nan, nan, float(largest), 7.0, nan])
 
     def test_an_easy_task_and_a_hopeless_one_are_told_apart(self) -> None:
         X = RNG(0).normal(size=(600, 8))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -123,7 +124,7 @@ def _read_column(name: str, column: Any, nominal: bool | None) -> Column:
         if nominal is False or (len(known) and _only_numbers(known)):
             values = np.full(len(objects), np.nan)
             try:
-                values[~missing] = known.astype(np.float64)
+                values[~missing] = _as_floats(known)
             except (TypeError, ValueError):
                 raise ValueError(
                     f"column {name!r} is not in nominal, but not all of its values are numbers: "
@@ -164,7 +165,7 @@ def missing_objects(column: npt.NDArray[Any]) -> BoolArray:
     """Which objects (n,) are None, NaN, or a frame library's missing value."""
     types = set(map(type, column))
     lacking = {t for t in types if t.__name__ in _MISSING_TYPES}
-    floats = {t for t in types if issubclass(t, float | np.floating)}
+    floats = {t for t in types if issubclass(t, float | np.floating | Decimal)}
     return np.array(
         [type(v) in lacking or (type(v) in floats and v != v) for v in column], dtype=np.bool_
     )
@@ -173,7 +174,17 @@ def missing_objects(column: npt.NDArray[Any]) -> BoolArray:
 def _only_numbers(known: npt.NDArray[Any]) -> bool:
     """Whether all objects (n,) are numbers; bools do not count."""
     types = set(map(type, known))
-    return all(issubclass(t, int | float | np.number) and t is not bool for t in types)
+    return all(issubclass(t, int | float | np.number | Decimal) and t is not bool for t in types)
+
+
+def _as_floats(known: npt.NDArray[Any]) -> FloatArray:
+    """Numbers as floats (n,); whole numbers beyond all floats are infinite."""
+    try:
+        return np.asarray(known.astype(np.float64))
+    except OverflowError:
+        largest = np.finfo(np.float64).max
+        known = np.where(known > largest, np.inf, np.where(known < -largest, -np.inf, known))
+        return np.asarray(known.astype(np.float64))
 
 
 def _codes(values: npt.NDArray[Any], missing: BoolArray) -> IntArray:
@@ -226,7 +237,7 @@ def read_target(y: Any, *, task: str = "auto", n_rows: int) -> Target:
     missing = missing_objects(objects)
     if missing.any():
         raise ValueError(f"y has {missing.sum()} missing value(s): drop these rows of X and y.")
-    numbers = objects.astype(np.float64) if _only_numbers(objects) else None
+    numbers = _as_floats(objects) if _only_numbers(objects) else None
     if numbers is not None and np.isinf(numbers).any():
         raise ValueError("y has infinite values: drop these rows of X and y.")
     if task == "auto":
