@@ -129,7 +129,7 @@ def failing(trial: optuna.Trial, how: str) -> float:
     return (x - 0.62) ** 2 + (y - 0.3) ** 2
 
 
-def failures(seeds: int = 5, quick: bool = False) -> None:
+def failures(seeds: int = 12, quick: bool = False) -> None:
     """Print the share of crashes in the second half of the trials, and the best loss.
 
     ``quick``: one seed, few trials.

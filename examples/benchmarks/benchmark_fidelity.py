@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -107,30 +107,30 @@ def tasks_of(curves: str) -> list[str]:
 
 
 class Budget:
-    """Counts epochs; keeps the best loss of a training in full within each budget of ``AT``."""
+    """Counts epochs; keeps the best loss of a training in full within each of several budgets."""
 
-    def __init__(self) -> None:
-        self.epochs, self.best, self.reached = 0, np.inf, dict.fromkeys(AT, np.inf)
+    def __init__(self, budgets: Sequence[int]) -> None:
+        self.epochs, self.best, self.reached = 0, np.inf, dict.fromkeys(budgets, np.inf)
 
     @property
     def is_left(self) -> bool:
         """Whether the largest budget is not spent yet."""
-        return self.epochs < max(AT) * EPOCHS
+        return self.epochs < max(self.reached) * EPOCHS
 
     def spend(self, epochs: int, loss: float | None = None) -> None:
         """Count the epochs of a training, and its loss if it was in full."""
         self.epochs += epochs
         if loss is not None:
             self.best = min(self.best, loss)
-        for at in AT:
+        for at in self.reached:
             if self.epochs <= at * EPOCHS:
                 self.reached[at] = self.best
 
 
-def prune(method: str, pruner: str, task: str, seed: int) -> Budget:
+def prune(method: str, pruner: str, task: str, seed: int, budget: Budget) -> None:
     """A search with a sampler and a pruner of Optuna."""
     curves, name = task.split("/")
-    source, budget = network(curves), Budget()
+    source = network(curves)
     space = distributions_of(source.space)
 
     study = optuna.create_study(
@@ -148,13 +148,12 @@ def prune(method: str, pruner: str, task: str, seed: int) -> Budget:
         else:
             study.tell(trial, curve[-1])
             budget.spend(EPOCHS, float(curve[-1]))
-    return budget
 
 
-def halve(facade: str, task: str, seed: int) -> Budget:
+def halve(facade: str, task: str, seed: int, budget: Budget) -> None:
     """A search with a facade of SMAC and its Hyperband."""
     curves, name = task.split("/")
-    source, budget = network(curves), Budget()
+    source = network(curves)
     with tempfile.TemporaryDirectory() as folder:
         scenario = Scenario(
             source.space,
@@ -181,13 +180,18 @@ def halve(facade: str, task: str, seed: int) -> Budget:
             loss = float(curve[epochs - 1])
             smac.tell(info, TrialValue(loss, epochs, starttime=clock - epochs, endtime=clock))
             budget.spend(epochs, float(curve[-1]) if epochs == EPOCHS else None)
-    return budget
 
 
-def search(setup: str, method: str, task: str, seed: int) -> dict[str, Any]:
+def search(
+    setup: str, method: str, task: str, seed: int, budgets: Sequence[int] = AT
+) -> dict[str, Any]:
     """The best losses within the budgets."""
-    found = halve(method, task, seed) if setup == SMAC else prune(method, setup, task, seed)
-    return {str(at): loss for at, loss in found.reached.items()}
+    budget = Budget(budgets)
+    if setup == SMAC:
+        halve(method, task, seed, budget)
+    else:
+        prune(method, setup, task, seed, budget)
+    return {str(at): loss for at, loss in budget.reached.items()}
 
 
 @cache
@@ -208,8 +212,10 @@ def main(
     smoke: bool = False,
 ) -> None:
     """Run the missing searches and print mean and median regrets."""
+    budgets: Sequence[int] = AT
     if smoke:
-        setups, curves, seeds = ["HyperbandPruner", SMAC], ["alike"], 1
+        setups, curves, seeds, budgets = ["HyperbandPruner", SMAC], ["alike"], 1, AT[:1]
+        path = "build/fidelity_smoke.csv"
     wanted = []
     for setup, name in product(setups, curves):
         tasks = tasks_of(name)
@@ -219,8 +225,10 @@ def main(
             is_slow = name == "lcbench" and FACADES.get(method) is MultiFidelityFacade
             if not is_slow or (seed == 0 and task in tasks[::3]):
                 wanted.append((setup, method, task, seed))
-    found = keep_rows(Path(path), ["setup", "method", "task", "seed"], wanted, search)
-    columns = [str(at) for at in AT]
+    found = keep_rows(
+        Path(path), ["setup", "method", "task", "seed"], wanted, partial(search, budgets=budgets)
+    )
+    columns = [str(at) for at in budgets]
     for task in found["task"].unique():
         rows, random = found["task"] == task, at_random(task)
         best = min(found.loc[rows, columns].min().min(), random.min())
