@@ -71,8 +71,8 @@ fuzz: $(VENV)/.dev
 breaks: $(VENV)/.dev
 	$(VENV)/bin/python tests/breaks/breaks.py $(ARGS)
 
-# Without what depends on no version: texts, the project's own files, benchmarks, policies of bandits.
-NEWEST_ONLY = bandits test_architecture.py test_breaks.py test_build_memory.py test_docs.py \
+# Without what depends on no version, or shows what others test: texts, examples, the project's own files, benchmarks, policies of bandits.
+NEWEST_ONLY = bandits test_architecture.py test_breaks.py test_build_memory.py test_docs.py test_docstrings.py \
 	test_families.py test_packaging.py test_public_benchmarks.py test_tour.py
 
 oldest: $(OLDEST)/.dev
