@@ -257,10 +257,7 @@ def _no_warnings() -> Iterator[None]:
 def _compute(
     units: Iterable[Unit], wanted: set[str], time_limit: float | None, end: float | None
 ) -> dict[str, tuple[Value, float]]:
-    """Values, or why there are none, and seconds of the units with a wanted feature, in order.
-
-    A failure of one does not stop the others.
-    """
+    """Values, or why there are none, and seconds of the units with a wanted feature, in order."""
     found: dict[str, tuple[Value, float]] = {}
     for unit in units:
         names = [name for name in unit.names if name in wanted]
