@@ -66,7 +66,7 @@ class Evaluation:
     started: float
     moments: list[tuple[float, float, float]]  # simulated time, step (NaN = the end), loss
     overhead: float  # real seconds the optimizer took for it
-    outcome: Outcome = field(init=False)  # once it has finished
+    outcome: Outcome = field(init=False, repr=False)  # once it has finished
 
 
 class Simulation:

@@ -118,9 +118,8 @@ class Database:
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """``work`` in a transaction that sees one state; StoreError if it cannot be read."""
-        if self.is_sqlite:
-            return self._transact(work, {"sqlite_begin": ""})
-        return self._transact(work, {"isolation_level": "REPEATABLE READ"})
+        options = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        return self._transact(work, options)
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """``work`` in a transaction, run again from the start where others were in its way."""
