@@ -130,9 +130,8 @@ def _align_odd(
     found: dict[int, dict[str, Any]] = {}
     coverages: list[Coverage] = []
     size = MetaTask(record.name, record.meta_features).size
-    policies: tuple[Missing, ...] = ("impute", "drop")
-    for missing in policies:
-        failed = missing == "drop"
+    for failed in (False, True):
+        missing: Missing = "drop" if failed else "impute"
         part = [i for i in rows if (record.status[i] == Status.FAILED) == failed]
         if not part:
             continue
