@@ -343,10 +343,7 @@ def _categories(hyperparameter: Hyperparameter[Any, Any]) -> Sequence[Any] | Non
 
 
 def speak_alike(known: Hyperparameter[Any, Any], asked: Hyperparameter[Any, Any]) -> bool:
-    """Whether values of a known hyperparameter can be values of the one that is asked for.
-
-    Numbers can be numbers, and categories others of which some are the same.
-    """
+    """Whether both hyperparameters are numbers, or categories of which some are the same."""
     theirs, mine = _categories(known), _categories(asked)
     if theirs is None or mine is None:
         return theirs is None and mine is None

@@ -130,9 +130,8 @@ def _align_odd(
     found: dict[int, dict[str, Any]] = {}
     coverages: list[Coverage] = []
     size = MetaTask(record.name, record.meta_features).size
-    policies: tuple[Missing, ...] = ("impute", "drop")
-    for missing in policies:
-        failed = missing == "drop"
+    for failed in (False, True):
+        missing: Missing = "drop" if failed else "impute"
         part = [i for i in rows if (record.status[i] == Status.FAILED) == failed]
         if not part:
             continue
@@ -218,18 +217,16 @@ def dataset_of(
 ) -> MetaDataset:
     """Records as one ``MetaDataset``, with meta-features and tags by name of the task."""
     records = list(records)
+    meta_features, tags = meta_features or {}, tags or {}
     names = {record.name for record in records}
     for argument, given in (("meta_features", meta_features), ("tags", tags)):
-        if foreign := sorted(set(given or {}) - names):
+        if foreign := sorted(set(given) - names):
             raise ValueError(
                 f"{argument} names {', '.join(map(repr, foreign))}; the tasks are"
                 f" {', '.join(map(repr, sorted(names)))}."
             )
     described = [
-        record.described(
-            meta_features=(meta_features or {}).get(record.name),
-            tags=(tags or {}).get(record.name),
-        )
+        record.described(meta_features=meta_features.get(record.name), tags=tags.get(record.name))
         for record in records
     ]
     return MetaDataset.from_records(described, space, **options)

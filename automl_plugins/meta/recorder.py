@@ -78,14 +78,13 @@ class Recorder:
     ) -> None:
         if task is not None:
             check_name(task, "The name of a task")
-        name = "" if task is None else task
         if not isinstance(meta_features, Mapping | None):
             raise TypeError(
                 "meta_features must be numbers by name, such as meta_features(X, y) returns them,"
                 f" got {describe(meta_features)}."
             )
-        plain_meta_features(meta_features or {}, task=name)
-        plain_tags(tags or {}, task=name)
+        plain_meta_features(meta_features or {}, task=task or "")
+        plain_tags(tags or {}, task=task or "")
         self.store: WritableStore = (
             open_store(store) if isinstance(store, str | os.PathLike) else store
         )

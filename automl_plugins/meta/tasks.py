@@ -62,10 +62,7 @@ def meta_feature_values(tasks: Sequence[MetaTask], names: Sequence[str]) -> Floa
 
 
 def read_meta_features(meta_features: Mapping[str, Any], where: str = "") -> dict[str, Any]:
-    """Meta-features by name; None is one that is not known, and becomes NaN.
-
-    The message on one that is not a number begins with ``where``.
-    """
+    """Meta-features by name, NaN for None; the message of the error begins with ``where``."""
     read = {name: math.nan if value is None else value for name, value in meta_features.items()}
     for name, value in read.items():
         if not isinstance(value, numbers.Real | np.bool_):

@@ -192,10 +192,7 @@ def name_of(design: AnyDesign) -> str:
 
 
 def fit_design(design: Design, space: ConfigurationSpace) -> Design:
-    """A design as configurations of a search space: clipped, imputed, dropped, none twice.
-
-    ValueError if nothing is left of it.
-    """
+    """A design fitted to a search space (``align``), none twice; ValueError if nothing is left."""
     vectors = VectorSpace(space)
     rows, keep, coverage, _ = align(vectors, design.configurations, task=design.method)
     if not coverage.shared or not keep.any():

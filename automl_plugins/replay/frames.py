@@ -7,16 +7,8 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from ConfigSpace import (
-    ConfigurationSpace,
-    Constant,
-    OrdinalHyperparameter,
-)
-from ConfigSpace.hyperparameters import (
-    FloatHyperparameter,
-    Hyperparameter,
-    IntegerHyperparameter,
-)
+from ConfigSpace import ConfigurationSpace, Constant, OrdinalHyperparameter
+from ConfigSpace.hyperparameters import FloatHyperparameter, Hyperparameter, IntegerHyperparameter
 
 from automl_plugins.arrays import FloatArray
 from automl_plugins.records.trial import Status, Trial
@@ -30,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _NUMBERS = IntegerHyperparameter | FloatHyperparameter
-LOSS, SECONDS = "_loss", "_seconds"  # columns of ``frame_of``
+_LOSS, _SECONDS = "_loss", "_seconds"  # columns of ``frame_of``
 _NONE = "\0None"  # stands for None in a frame; not a value of any hyperparameter
 _LARGEST_INTEGER = 2**53  # every float beyond it is whole
 
@@ -128,17 +120,8 @@ def _note_gaps(cells: Mapping[str, list[Any]], explained: Collection[str]) -> li
 # --- trials ---------------------------------------------------------------------------------
 
 
-class TrialFrame(NamedTuple):
-    """Trials of one problem, a row for each, with the columns ``LOSS`` and ``SECONDS``."""
-
-    frame: pd.DataFrame
-    parameters: list[str]  # columns of the hyperparameters
-    curves: Mapping[float, str]  # columns of the losses by step
-    none: str | None  # the text that stands for None; None if there is none
-
-
-def frame_of(trials: Sequence[Trial]) -> TrialFrame:
-    """Trials as a frame, without pruned ones, which have no final loss."""
+def frame_of(trials: Sequence[Trial]) -> dict[str, Any]:
+    """Arguments of ``Table.from_frame`` for trials, but pruned ones, which have no final loss."""
     import pandas as pd
 
     trials = [t for t in trials if t.status != Status.PRUNED and t.step is None]
@@ -152,13 +135,20 @@ def frame_of(trials: Sequence[Trial]) -> TrialFrame:
     marked = [{n: _NONE if v is None else v for n, v in t.config.items()} for t in trials]
     frame = pd.DataFrame(marked, dtype=object).infer_objects()
     names = [str(c) for c in frame.columns]
-    frame[LOSS], frame[SECONDS] = [t.loss for t in trials], [t.seconds for t in trials]
+    frame[_LOSS], frame[_SECONDS] = [t.loss for t in trials], [t.seconds for t in trials]
     steps = sorted(set.intersection(*(set(t.curve) for t in complete)))
     curves = {step: f"_at {step}" for step in steps}
     for step, column in curves.items():
         frame[column] = [t.curve.get(step, math.nan) for t in trials]
     has_none = any(v is None for t in trials for v in t.config.values())
-    return TrialFrame(frame, names, curves, _NONE if has_none else None)
+    return {
+        "frame": frame,
+        "parameters": names,
+        "loss": _LOSS,
+        "seconds": None if frame[_SECONDS].isna().any() else _SECONDS,
+        "curves": curves,
+        "none": _NONE if has_none else None,
+    }
 
 
 # --- cells ----------------------------------------------------------------------------------

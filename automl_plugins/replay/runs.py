@@ -18,13 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from automl_plugins._arguments import (
-    check_choice,
-    check_flag,
-    check_integer,
-    describe,
-    repeated,
-)
+from automl_plugins._arguments import check_choice, check_flag, check_integer, describe, repeated
 from automl_plugins._versions import require
 from automl_plugins.addresses import as_path
 from automl_plugins.frameworks import Method, Problem
@@ -352,7 +346,7 @@ class Journal:
             )
         else:
             self._log.unlink(missing_ok=True)  # a crash cut its first line
-            self._append(json.dumps(settings))
+            _append(self._log, json.dumps(settings) + "\n")
 
     def _resume(self, settings: dict[str, Any]) -> None:
         text = self._log.read_text(encoding="utf-8")
@@ -423,18 +417,18 @@ class Journal:
                 f"{self.path} was changed while this replay ran. If another one writes to it, let"
                 " that end, then run this again: it continues with what is missing."
             )
-        with self.path.open("a", encoding="utf-8", newline="") as file:
-            file.write(frame.to_csv(index=False, header=not self._end, lineterminator="\n"))
-            file.flush()
-            os.fsync(file.fileno())
-            self._end = file.tell()
+        text = frame.to_csv(index=False, header=not self._end, lineterminator="\n")
+        self._end = _append(self.path, text)
         table, method, seed = key
         entry = {"table": table, "method": method, "seed": seed, "end": self._end}
-        self._append(json.dumps(entry | {"data": self._digests.get(table)}))
+        _append(self._log, json.dumps(entry | {"data": self._digests.get(table)}) + "\n")
         self.done.add(key)
 
-    def _append(self, line: str) -> None:
-        with self._log.open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+
+def _append(path: Path, text: str) -> int:
+    """Add text to the end of a file, on the disk; returns the length of the file."""
+    with path.open("a", encoding="utf-8", newline="") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+        return file.tell()

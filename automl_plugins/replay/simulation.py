@@ -8,7 +8,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -57,25 +57,16 @@ class Budget:
     overhead: bool = False
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """A finished evaluation: a row of the result."""
-
-    proposal: Proposal
-    outcome: Outcome
-    answer: Answer
-    overhead: float  # real seconds the optimizer took for it
-
-
 @dataclass
-class _Running:
-    """A running evaluation and the moments at which its losses become known."""
+class Evaluation:
+    """An evaluation and the moments at which its losses become known."""
 
     proposal: Proposal
     answer: Answer
     started: float
     moments: list[tuple[float, float, float]]  # simulated time, step (NaN = the end), loss
-    overhead: float
+    overhead: float  # real seconds the optimizer took for it
+    outcome: Outcome = field(init=False, repr=False)  # once it has finished
 
 
 class Simulation:
@@ -86,7 +77,7 @@ class Simulation:
         self.evaluations: list[Evaluation] = []  # in the order in which they finished
         self.clock = 0.0  # simulated seconds since the start
         self.started = 0  # evaluations, finished or not
-        self._queue: list[tuple[float, int, _Running]] = []
+        self._queue: list[tuple[float, int, Evaluation]] = []
         self._reports_curves = table.curves is not None and isinstance(optimizer, Prunes)
 
     def run(self) -> list[Evaluation]:
@@ -118,14 +109,14 @@ class Simulation:
             answer = self.table.find(proposal.config)
             started = self.clock + (spent if self.budget.overhead else 0.0)
             moments = self._moments(proposal, answer.row, started)
-            running = _Running(proposal, answer, started, moments, spent)
+            running = Evaluation(proposal, answer, started, moments, spent)
             heapq.heappush(self._queue, (moments[0][0], self.started, running))
             self.started += 1
 
     def _moments(
         self, proposal: Proposal, row: int, started: float
     ) -> list[tuple[float, float, float]]:
-        """The moments at which losses of a recorded run become known, see ``_Running``."""
+        """The moments at which losses of a recorded run become known, see ``Evaluation``."""
         table = self.table
         if proposal.step is not None:
             if not table.steps or proposal.step < table.steps[0]:
@@ -157,7 +148,7 @@ class Simulation:
             return self.table.steps[column] / self.table.steps[-1]
         return float(self.table.curve_seconds[row, column])
 
-    def _advance(self, order: int, running: _Running) -> None:
+    def _advance(self, order: int, running: Evaluation) -> None:
         _, step, loss = running.moments.pop(0)
         if math.isnan(step):
             failed = not math.isfinite(loss)
@@ -172,11 +163,11 @@ class Simulation:
         else:
             heapq.heappush(self._queue, (running.moments[0][0], order, running))
 
-    def _finish(self, running: _Running, status: Status, loss: float) -> None:
-        outcome = Outcome(status, loss, running.started, self.clock)
-        _, spent = _timed(partial(self.optimizer.tell, running.proposal, outcome))
-        overhead = running.overhead + spent
-        self.evaluations.append(Evaluation(running.proposal, outcome, running.answer, overhead))
+    def _finish(self, running: Evaluation, status: Status, loss: float) -> None:
+        running.outcome = Outcome(status, loss, running.started, self.clock)
+        _, spent = _timed(partial(self.optimizer.tell, running.proposal, running.outcome))
+        running.overhead += spent
+        self.evaluations.append(running)
 
 
 def _timed(call: Callable[[], T]) -> tuple[T, float]:

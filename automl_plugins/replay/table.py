@@ -17,14 +17,7 @@ from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.frameworks import searches_of
 from automl_plugins.records.checks import as_floats, check_seconds, check_shape
 from automl_plugins.records.task_record import float_column, parameter_columns
-from automl_plugins.replay.frames import (
-    LOSS,
-    SECONDS,
-    cells_of,
-    check_values,
-    frame_of,
-    infer_space,
-)
+from automl_plugins.replay.frames import cells_of, check_values, frame_of, infer_space
 from automl_plugins.replay.lookup import Answer, RecordedConfigurations
 
 if TYPE_CHECKING:
@@ -197,17 +190,7 @@ class Table:
         known = frame_of([trial for search in searches for trial in search.trials])
         if space is None:
             space = next((s.space for s in searches if s.space is not None), None)
-        return cls.from_frame(
-            known.frame,
-            name=name,
-            loss=LOSS,
-            parameters=known.parameters,
-            space=space,
-            seconds=None if known.frame[SECONDS].isna().any() else SECONDS,
-            curves=known.curves,
-            repeats=repeats,
-            none=known.none,
-        )
+        return cls.from_frame(name=name, space=space, repeats=repeats, **known)
 
     def digest(self) -> str:
         """A hash of all that is recorded, equal for equal tables."""

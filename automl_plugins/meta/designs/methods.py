@@ -47,9 +47,8 @@ def portfolio(
     Arguments and errors are those of ``top_k``; ``task`` is not used. Scores are mean regrets
     over tasks, each scaled to [0, 1].
     """
-    memory = align_memory(space, memory, task, k)
-    known = performance(memory)
-    return _choose("portfolio", memory, known, known.filled, k)
+    known = performance(align_memory(space, memory, task, k))
+    return _choose("portfolio", known, known.filled, k)
 
 
 def diverse(
@@ -69,12 +68,11 @@ def diverse(
 
     Without meta-features of the task it is the smoothed portfolio, and the notes say so.
     """
-    memory = align_memory(space, memory, task, k)
-    known = performance(memory)
-    plain, doubt = known.smoothed, _doubt(memory, known)
-    described = TaskFeatures(memory.tasks, task)
+    known = performance(align_memory(space, memory, task, k))
+    plain, doubt = known.smoothed, _doubt(known)
+    described = TaskFeatures(known.memory.tasks, task)
     if not described.useful:
-        return _choose("diverse", memory, known, plain, k, doubt=doubt, notes=(_UNDESCRIBED,))
+        return _choose("diverse", known, plain, k, doubt=doubt, notes=(_UNDESCRIBED,))
     predicted = predict(described.known, plain, described.new)
     moved = plain + _SHIFT * (predicted.new - predicted.known)
     moved -= moved.min(axis=1, keepdims=True)
@@ -82,22 +80,21 @@ def diverse(
     likely = trust * by_distance(described.gaps) + (1.0 - trust) / len(plain)
     weights = np.hstack([trust * likely, (1.0 - trust) * likely])
     scenarios = np.vstack([moved, plain])
-    return _choose("diverse", memory, known, scenarios, k, weights, doubt)
+    return _choose("diverse", known, scenarios, k, weights, doubt)
 
 
-def _doubt(memory: MetaDataset, known: Performance) -> FloatArray:
+def _doubt(known: Performance) -> FloatArray:
     """Standard deviation (C, C) of what the new task adds to a difference between two regrets.
 
     Few tasks say little of what a new one may be like, and near-copies fare alike on any.
     """
-    places = coordinates(memory.vector_space, known.candidates)
+    places = coordinates(known.memory.vector_space, known.candidates)
     alike = np.exp(-0.5 * cdist(places, places, metric="sqeuclidean") / WIDTH**2)
-    return np.asarray(_DOUBT / len(memory.tasks) * np.sqrt(1.0 - alike))
+    return np.asarray(_DOUBT / len(known.memory.tasks) * np.sqrt(1.0 - alike))
 
 
 def _choose(
     method: str,
-    memory: MetaDataset,
     known: Performance,
     scenarios: FloatArray,
     k: int,
@@ -106,7 +103,7 @@ def _choose(
     notes: tuple[str, ...] = (),
 ) -> Design:
     """The ``greedy`` choice; scenario s is that of task s modulo their number."""
-    n_tasks = len(memory.tasks)
+    memory, n_tasks = known.memory, len(known.memory.tasks)
     if weights is None:
         weights = np.full((k, n_tasks), 1.0 / n_tasks)
     picks = greedy(scenarios, weights, doubt)
@@ -182,20 +179,18 @@ def knn(
     say so. Scores are expected regrets. Arguments and errors are those of ``top_k``; k is 25 in
     auto-sklearn.
     """
-    memory = align_memory(space, memory, task, k)
-    known = performance(memory)
-    described = TaskFeatures(memory.tasks, task)
+    known = performance(align_memory(space, memory, task, k))
+    described = TaskFeatures(known.memory.tasks, task)
     if not described.useful:
-        return _choose("knn", memory, known, known.filled, k, notes=(_UNDESCRIBED,))
+        return _choose("knn", known, known.filled, k, notes=(_UNDESCRIBED,))
     gaps = described.gaps
     order = [int(t) for t in np.argsort(gaps, kind="stable") if described.described[t]]
     notes: tuple[str, ...] = ()
-    if n := len(memory.tasks) - len(order):
-        notes = (f"{n} of {len(memory.tasks)} known tasks have no meta-features: left aside.",)
+    n_tasks = len(known.memory.tasks)
+    if n := n_tasks - len(order):
+        notes = (f"{n} of {n_tasks} known tasks have no meta-features: left aside.",)
     expected = by_distance(gaps) @ known.filled
-    return _nearest(
-        "knn", memory, known, k, order, expected, lambda t: f"distance {gaps[t]:.2f}", notes
-    )
+    return _nearest("knn", known, k, order, expected, lambda t: f"distance {gaps[t]:.2f}", notes)
 
 
 def opt(
@@ -212,26 +207,21 @@ def opt(
     Arguments and errors are those of ``top_k``; ``task`` is not used. ``vectors`` (n, d) are the
     configurations of the new task, all that matter, ``losses`` (n,) their true losses.
     """
-    memory = align_memory(space, memory, task, k)
-    known = performance(memory)
-    keys = memory.vector_space.keys(np.asarray(vectors, dtype=np.float64))
-    place = {int(key): i for i, key in enumerate(keys)}
-    own = [place.get(int(key), -1) for key in memory.vector_space.keys(known.candidates)]
-    here = np.array([i >= 0 for i in own])
-    truth = np.asarray(losses, dtype=np.float64)[np.array(own)[here]]
+    known = performance(align_memory(space, memory, task, k))
+    keys_of = known.memory.vector_space.keys
+    keys = keys_of(np.asarray(vectors, dtype=np.float64))
+    _, here, there = np.intersect1d(keys_of(known.candidates), keys, return_indices=True)
+    truth = np.asarray(losses, dtype=np.float64)[there]
     tau = np.full(len(known.filled), np.nan)
     if len(truth) >= 2:  # scipy warns of fewer
         tau[:] = [kendalltau(row[here], truth).statistic for row in known.filled]
     order = np.argsort(-np.nan_to_num(tau, nan=-1.0), kind="stable").tolist()
     expected = known.filled.mean(axis=0)
-    return _nearest(
-        "opt", memory, known, k, order, expected, lambda t: f"rank correlation {tau[t]:.2f}"
-    )
+    return _nearest("opt", known, k, order, expected, lambda t: f"rank correlation {tau[t]:.2f}")
 
 
 def _nearest(
     method: str,
-    memory: MetaDataset,
     known: Performance,
     k: int,
     order: Iterable[int],
@@ -244,10 +234,12 @@ def _nearest(
     for t in order:
         if len(found) < k and not np.isnan(known.measured[t]).all():
             best = int(np.nanargmin(known.measured[t]))
-            found.setdefault(best, f"the best on {memory.tasks[t].name}, {reason(t)}")
+            found.setdefault(best, f"the best on {known.memory.tasks[t].name}, {reason(t)}")
     picks = list(found)
     reasons = list(found.values())
-    return make_design(method, memory, known.candidates[picks], expected[picks], reasons, notes)
+    return make_design(
+        method, known.memory, known.candidates[picks], expected[picks], reasons, notes
+    )
 
 
 def top_k(

@@ -36,12 +36,13 @@ _TRUST = 0.5  # in a measured loss, the rest is its neighbours'
 
 @dataclass(frozen=True)
 class Performance:
-    """Regrets of the same ``candidates`` (C, d), distinct configurations, on all tasks.
+    """Regrets of ``candidates`` (C, d), distinct configurations of a memory, on all its tasks.
 
     ``measured`` (T, C) is NaN where a task did not run a configuration; ``estimated`` (T, C) are
     kernel estimates from each task's own runs.
     """
 
+    memory: MetaDataset
     candidates: FloatArray
     measured: FloatArray
     estimated: FloatArray
@@ -84,7 +85,7 @@ def performance(dataset: MetaDataset, max_candidates: int = MAX_CANDIDATES) -> P
         thinned = np.linspace(0, len(own) - 1, min(len(own), _MAX_ROWS)).round().astype(np.int64)
         runs = coordinates(space, dataset.vectors[rows][thinned])
         estimated[t] = kernel_means(places, runs, own[thinned])
-    return Performance(candidates, measured, estimated)
+    return Performance(dataset, candidates, measured, estimated)
 
 
 def coordinates(space: VectorSpace, vectors: FloatArray) -> FloatArray:

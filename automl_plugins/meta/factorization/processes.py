@@ -74,10 +74,7 @@ def covariance(kernel: Kernel, p: Parameters, others: FloatArray | None = None) 
 def _compare(
     kernel: Kernel, a: AnyFloats, b: AnyFloats, halves: AnyFloats, amplitude: float
 ) -> AnyFloats:
-    """Kernel (n, m) of places a (n, Q), whose ``_halves`` are given, and b (m, Q).
-
-    Both are in units of the length scales.
-    """
+    """Kernel (n, m) of places a (n, Q), with their ``_halves``, and b (m, Q), in length scales."""
     k: AnyFloats = a @ b.T
     if kernel == "se":
         k -= halves[:, None]
@@ -100,12 +97,9 @@ def variance(kernel: Kernel, p: Parameters) -> FloatArray:
     return np.full(len(p.places), p.amplitude)
 
 
-def _chain(kernel: Kernel, p: Parameters, K: FloatArray, dK: FloatArray) -> Parameters:
-    """Gradient of the parameters from the gradient (n, n) of C, which is symmetric."""
+def _chain(p: Parameters, K: FloatArray, dK: FloatArray) -> Parameters:
+    """Gradient of the parameters of SE from the gradient (n, n) of C, which is symmetric."""
     noise = p.noise * np.diagonal(dK)
-    zero = np.zeros_like(p.log_lengths)
-    if kernel == "linear":
-        return Parameters(2.0 * dK @ p.places, noise, zero, np.zeros(1))
     weights = dK * K
     rows = weights.sum(axis=1)
     lengths = np.exp(p.log_lengths)
@@ -129,7 +123,7 @@ def objective(kernel: Kernel, p: Parameters, z: FloatArray) -> tuple[float, Para
     before the determinant; the Gaussian has 1/2.) Data sets that miss the same pipelines share
     one factorisation.
     """
-    if kernel == "linear" and len(z) > p.places.shape[1]:
+    if kernel == "linear":
         return _linear(p, z)
     K = covariance(kernel, p)
     C = K + np.diag(p.noise)
@@ -139,9 +133,7 @@ def objective(kernel: Kernel, p: Parameters, z: FloatArray) -> tuple[float, Para
         whole = len(rows) == len(z)
         L = cholesky(C if whole else C[np.ix_(rows, rows)], lower=True, check_finite=False)
         alpha = cho_solve((L, True), values, check_finite=False)
-        inverse, failed = lapack.dpotri(L, lower=1)
-        if failed:
-            raise np.linalg.LinAlgError("singular covariance")
+        inverse, _ = lapack.dpotri(L, lower=1)  # the factor of a singular C was refused
         inverse = np.tril(inverse) + np.tril(inverse, -1).T
         b = len(columns)
         log_det = 2.0 * float(np.log(np.diagonal(L)).sum())
@@ -151,7 +143,7 @@ def objective(kernel: Kernel, p: Parameters, z: FloatArray) -> tuple[float, Para
             dC += gradient
         else:
             dC[np.ix_(rows, rows)] += gradient
-    return total, _chain(kernel, p, K, dC)
+    return total, _chain(p, K, dC)
 
 
 def patterns(z: FloatArray) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -376,10 +368,7 @@ class Conditioned:
         return mean, np.sqrt(left)
 
     def deviation_after(self, rows: Sequence[int]) -> FloatArray:
-        """Standard deviation (N,) on the common scale if further rows were observed, too.
-
-        It does not depend on their losses.
-        """
+        """Deviation (N,) on the common scale if further rows, of any loss, were observed."""
         observed, explained = list(self.rows), self._explained.copy()
         for row in rows:
             self.observe(row)

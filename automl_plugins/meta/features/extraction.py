@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from math import inf, isfinite, nan
 from typing import Any, Literal, get_args
@@ -24,7 +24,6 @@ import numpy.typing as npt
 from automl_plugins._arguments import check_choice, check_finite, check_integer, did_you_mean
 from automl_plugins.meta.features.landmarkers import landmark_units, subsample
 from automl_plugins.meta.features.measures import (
-    Check,
     NoValueError,
     Unit,
     Value,
@@ -257,17 +256,14 @@ def _no_warnings() -> Iterator[None]:
 def _compute(
     units: Iterable[Unit], wanted: set[str], time_limit: float | None, end: float | None
 ) -> dict[str, tuple[Value, float]]:
-    """Values, or why there are none, and seconds of the units with a wanted feature, in order.
-
-    A failure of one does not stop the others.
-    """
+    """Values, or why there are none, and seconds of the units with a wanted feature, in order."""
     found: dict[str, tuple[Value, float]] = {}
     for unit in units:
         names = [name for name in unit.names if name in wanted]
         if not names:
             continue
         start = time.perf_counter()
-        check = _make_check(start, time_limit, end)
+        check = partial(_check_clock, start, time_limit, end)
         values: Sequence[Value]
         try:
             check()
@@ -284,12 +280,9 @@ def _compute(
     return found
 
 
-def _make_check(start: float, time_limit: float | None, end: float | None) -> Check:
-    def check() -> None:
-        now = time.perf_counter()
-        if end is not None and now > end:
-            raise NoValueError("out of time: the total budget ran out.")
-        if time_limit is not None and now - start > time_limit:
-            raise NoValueError(f"out of time: the time limit of {time_limit:g} s passed.")
-
-    return check
+def _check_clock(start: float, time_limit: float | None, end: float | None) -> None:
+    now = time.perf_counter()
+    if end is not None and now > end:
+        raise NoValueError("out of time: the total budget ran out.")
+    if time_limit is not None and now - start > time_limit:
+        raise NoValueError(f"out of time: the time limit of {time_limit:g} s passed.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from math import sqrt
 
@@ -17,15 +18,6 @@ from sklearn.metrics import cohen_kappa_score, r2_score
 
 from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.meta.features import learners
-from automl_plugins.meta.features.learners import (
-    Encoded,
-    Labels,
-    Learner,
-    Split,
-    divide,
-    encode,
-    stratified_order,
-)
 from automl_plugins.meta.features.measures import (
     Check,
     NoValueError,
@@ -47,9 +39,9 @@ _FEWER_ROWS = 500
 _CFS = "CfsSubsetEval_"
 
 
-def _catalogue(task: Task) -> dict[tuple[str, ...], Learner]:
+def _catalogue(task: Task) -> dict[tuple[str, ...], learners.Learner]:
     """Prefixes of the names -> learner, with one prefix per variant."""
-    simple: dict[str, Learner] = {"DecisionStump": learners.decision_stump}
+    simple: dict[str, learners.Learner] = {"DecisionStump": learners.decision_stump}
     if task == "classification":
         simple["NaiveBayes"] = learners.naive_bayes
         trees = {tuple(f"J48.{c}." for c in learners.CONFIDENCES): learners.pruned_trees}
@@ -85,16 +77,13 @@ def landmark_units(
 
 
 def landmark_rows(most: int, n_classes: int) -> int:
-    """Rows of the subsample: ``most``, divided by sqrt(K / 10) above K = 10 classes.
-
-    The time of a tree grows with rows x classes. Not below 500 for that reason.
-    """
+    """Rows of the subsample, see ``meta_features``: a tree takes the time of rows x classes."""
     if n_classes <= _MANY_CLASSES:
         return most
     return min(most, max(_FEWER_ROWS, round(most * sqrt(_MANY_CLASSES / n_classes))))
 
 
-def subsample(y: Labels, size: int, rng: np.random.Generator) -> IntArray:
+def subsample(y: learners.Labels, size: int, rng: np.random.Generator) -> IntArray:
     """At most ``size`` rows with the target's own distribution, in ascending order.
 
     Each class keeps its share to within one row, so a class with less than n / size rows may be
@@ -104,41 +93,34 @@ def subsample(y: Labels, size: int, rng: np.random.Generator) -> IntArray:
     if n <= size:
         return np.arange(n)
     places = ((np.arange(size) + rng.random()) * (n / size)).astype(np.int64)
-    return np.sort(stratified_order(y, rng)[np.minimum(places, n - 1)])
+    return np.sort(learners.stratified_order(y, rng)[np.minimum(places, n - 1)])
 
 
+@dataclass
 class _Sample:
     """The rows and columns that every landmarker sees, encoded on first use."""
 
-    def __init__(
-        self,
-        columns: list[Column],
-        target: Target,
-        max_rows: int,
-        max_columns: int,
-        streams: Streams,
-    ) -> None:
-        self.task = target.task
-        self.seed = streams.integer("meta-features", 3)
-        self._columns, self._target = columns, target
-        self._max_rows, self._max_columns = max_rows, max_columns
-        self._streams = streams
-        self._encoded: tuple[Encoded, Labels, IntArray] | None = None
-        self._selected: dict[int, list[int]] = {}
+    columns: list[Column]
+    target: Target
+    max_rows: int
+    max_columns: int
+    streams: Streams
+    _encoded: tuple[learners.Encoded, learners.Labels, IntArray] | None = None
+    _selected: dict[int, list[int]] = field(default_factory=dict)
 
-    def encode(self, check: Check) -> tuple[Encoded, Labels, IntArray]:
+    def encode(self, check: Check) -> tuple[learners.Encoded, learners.Labels, IntArray]:
         """Columns, target (m,) and fold (m,); NoValueError if the data allow no landmarker."""
         if self._encoded is not None:
             return self._encoded
-        rng = partial(self._streams.generator, "meta-features")
-        size = landmark_rows(self._max_rows, self._target.n_classes)
-        rows = subsample(self._target.values, size, rng(0))
-        y = self._target.take(rows).values
+        rng = partial(self.streams.generator, "meta-features")
+        size = landmark_rows(self.max_rows, self.target.n_classes)
+        rows = subsample(self.target.values, size, rng(0))
+        y = self.target.take(rows).values
         if len(y) < _FEWEST_ROWS:
             raise NoValueError(f"no landmarkers: {len(y)} rows, landmarkers need {_FEWEST_ROWS}.")
         if (y == y[0]).all():
             raise NoValueError("no landmarkers: the target is constant.")
-        if self.task == "regression":
+        if self.target.task == "regression":
             scaled = standardise(y.astype(np.float64))
             if scaled is None:
                 raise NoValueError("no landmarkers: the target is constant but for rounding.")
@@ -146,39 +128,40 @@ class _Sample:
         else:
             y = np.unique(y, return_inverse=True)[1]  # rare classes may be absent
         check()
-        varying = [c for c in (column.take(rows) for column in self._columns) if c.varies]
+        varying = [c for c in (column.take(rows) for column in self.columns) if c.varies]
         if not varying:
             raise NoValueError("no landmarkers: no column varies.")
-        if len(varying) > self._max_columns:
-            keep = rng(1).permutation(len(varying))[: self._max_columns]
+        if len(varying) > self.max_columns:
+            keep = rng(1).permutation(len(varying))[: self.max_columns]
             varying = [varying[j] for j in sorted(keep)]
         check()
-        self._encoded = encode(varying), y, divide(y, _FOLDS, rng(2))
+        self._encoded = learners.encode(varying), y, learners.divide(y, _FOLDS, rng(2))
         return self._encoded
 
-    def select(self, fold: int, train: Encoded, y: Labels, check: Check) -> list[int]:
+    def select(self, fold: int, codes: IntArray, y: learners.Labels, check: Check) -> list[int]:
         """The columns CFS selects on the training rows of a fold, computed once."""
         if fold not in self._selected:
-            classes = cut_target(Target(self.task, y))
-            self._selected[fold] = select_columns(train.codes, classes, check)
+            classes = cut_target(Target(self.target.task, y))
+            self._selected[fold] = select_columns(codes, classes, check)
         return self._selected[fold]
 
 
 def _landmark(
-    sample: _Sample, prefixes: tuple[str, ...], learner: Learner, check: Check
+    sample: _Sample, prefixes: tuple[str, ...], learner: learners.Learner, check: Check
 ) -> Sequence[Value]:
     columns, y, fold = sample.encode(check)
-    n_classes = int(y.max()) + 1 if sample.task == "classification" else 0
+    n_classes = int(y.max()) + 1 if sample.target.task == "classification" else 0
     shape = (len(y), n_classes) if n_classes else (len(y),)
     pooled = [np.full(shape, np.nan) for _ in prefixes]
+    seed = sample.streams.integer("meta-features", 3)
     for k in range(_FOLDS):
         check()
         train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         seen, unseen = columns.take(train), columns.take(test)
         if prefixes[0].startswith(_CFS):
-            chosen = sample.select(k, seen, y[train], check)
+            chosen = sample.select(k, seen.codes, y[train], check)
             seen, unseen = seen.select(chosen), unseen.select(chosen)
-        predicted = learner(Split(seen, y[train], unseen, n_classes, sample.seed))
+        predicted = learner(learners.Split(seen, y[train], unseen, n_classes, seed))
         for out, variant in zip(pooled, predicted, strict=True):
             out[test] = variant
     found: list[Value] = []

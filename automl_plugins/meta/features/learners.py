@@ -170,8 +170,6 @@ def rep_tree(split: Split, depth: int) -> tuple[FloatArray, ...]:
     """Weka's REPTree: grown on two thirds, pruned by the errors on the rest, then refilled."""
     X, y, n_classes = split.train.matrix, split.y, split.n_classes
     held = divide(y, 3, np.random.default_rng(split.seed)) == 0
-    if held.all() or not held.any():
-        held = np.arange(len(y)) == 0
     model = _make_tree(split, max_depth=depth, min_samples_leaf=2).fit(X[~held], y[~held])
     values = _node_values(model, n_classes)
     reached = model.decision_path(X[held]).T.tocsr()  # (nodes, held rows)

@@ -50,10 +50,8 @@ class Column:
 def read_table(X: Any, nominal: Sequence[Any] | npt.NDArray[Any] | None = None) -> list[Column]:
     """The columns of a data frame, of an array (n, p), or of n rows of p values.
 
-    A column is nominal if its type is category, bool or str, or if it holds objects that are not
-    all numbers. Times count as numbers; infinite numbers count as missing. Frames are used
-    through ``frame.columns`` and ``frame[name]``, so any library's will do. ``nominal`` names the
-    nominal columns instead: by name, number or mask (p,).
+    Which are nominal, and what is missing, see ``meta_features``; times count as numbers. Frames
+    are used through ``frame.columns`` and ``frame[name]``, so any library's will do.
     """
     names, raw = _columns_of(X)
     if not raw:
@@ -219,12 +217,7 @@ class Target:
 
 
 def read_target(y: Any, *, task: str = "auto", n_rows: int) -> Target:
-    """The target of ``n_rows`` rows.
-
-    ``"auto"`` takes categories, strings, bools and other objects for classes, and numbers with a
-    fraction for regression. Whole numbers are classes if at most 100 of them are distinct and each
-    occurs twice on average; name the task where that guess is wrong.
-    """
+    """The target of ``n_rows`` rows; what ``"auto"`` is, see ``meta_features``."""
     check_choice("task", task, ("auto", *TASKS))
     array = np.asarray(y, dtype=None if hasattr(y, "dtype") else object)
     if array.ndim == 2 and array.shape[1] == 1:

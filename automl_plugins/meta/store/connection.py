@@ -17,8 +17,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 import sqlalchemy as sa
-from sqlalchemy import event
-from sqlalchemy.engine import URL, Connection, Engine
+from sqlalchemy import URL, Connection, Engine, event
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
@@ -99,15 +98,14 @@ class Database:
         return self.url.get_backend_name() == "sqlite"
 
     @property
-    def file(self) -> str:
+    def file(self) -> Path:
         """Path of an SQLite database."""
-        assert self.url.database is not None
-        return self.url.database
+        return Path(str(self.url.database))
 
     @property
     def _frozen(self) -> bool:
         """Whether the database is a file that this user may not write, or in such a folder."""
-        return self.is_sqlite and is_frozen(Path(self.file))
+        return self.is_sqlite and is_frozen(self.file)
 
     def __str__(self) -> str:
         return self.address(hide_password=True)
@@ -120,9 +118,8 @@ class Database:
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """``work`` in a transaction that sees one state; StoreError if it cannot be read."""
-        if self.is_sqlite:
-            return self._transact(work, {"sqlite_begin": ""})
-        return self._transact(work, {"isolation_level": "REPEATABLE READ"})
+        options = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        return self._transact(work, options)
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """``work`` in a transaction, run again from the start where others were in its way."""
@@ -151,13 +148,13 @@ class Database:
 
     def _transact(self, work: Callable[[Connection], T], options: dict[str, Any]) -> T:
         for attempt in range(_ATTEMPTS):
-            before = _content(Path(self.file)) if self._frozen else None
+            before = _content(self.file) if self._frozen else None
             try:
                 with self._connect() as connection:
                     connection = connection.execution_options(**options)
                     with connection.begin():
                         found = work(connection)
-                if before is None or _content(Path(self.file)) == before:
+                if before is None or _content(self.file) == before:
                     return found
             except (DBAPIError, PoolTimeoutError) as error:
                 if attempt + 1 == _ATTEMPTS or not _passes(error):
@@ -178,7 +175,7 @@ class Database:
             if self._frozen:  # for each transaction anew: others may have begun to write
                 engine = sa.create_engine(
                     self.url,
-                    creator=lambda: read_only(Path(self.file), self.timeout),
+                    creator=lambda: read_only(self.file, self.timeout),
                     poolclass=sa.pool.NullPool,
                 )
             else:

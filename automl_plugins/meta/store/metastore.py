@@ -246,19 +246,16 @@ class MetaStore:
         Raises:
             ValueError: For a file of something else, or one that is damaged.
         """
+        searches = path if isinstance(path, list) else read_searches(path)
         found = [
-            # A task of which no run is known has no search either.
-            rows.Rows.of(s.record, search=s.search or None, keys=s.keys or None)
-            if len(s.record) or s.search
-            else rows.plain_task(s.record.name, s.record.meta_features, s.record.tags)
-            for s in (path if isinstance(path, list) else read_searches(path))
+            rows.Rows.of(s.record, search=s.search or None, keys=s.keys or None) for s in searches
         ]
         count = 0
-        for added in found:
-            if isinstance(added, rows.Rows):
+        for stored, added in zip(searches, found, strict=True):
+            if len(stored.record) or stored.search:
                 count += self._database.write(partial(rows.add_runs, rows=added, keep=True))
-            else:
-                self._database.write(partial(rows.describe, task=added, keep=True))
+            else:  # a task of which no run is known has no search either
+                self._database.write(partial(rows.describe, task=added.task, keep=True))
         return count
 
     def save_artifact(

@@ -110,10 +110,7 @@ class Rows:
 
 
 def _content_keys(rows: Sequence[Sequence[object]]) -> list[str]:
-    """Keys (n) that are equal where configurations and all that was measured are.
-
-    Repeated runs are numbered, so each has a key of its own.
-    """
+    """Keys (n) from configurations and all that was measured; repeated runs are numbered."""
     seen: Counter[str] = Counter()
     keys = []
     for row in rows:
@@ -174,10 +171,7 @@ def delete_task(connection: Connection, name: str) -> int | None:
 
 
 def delete_search(connection: Connection, name: str, task: str | None) -> int | None:
-    """Delete the runs of a search, in one task or all; returns how many, None if there is none.
-
-    What was computed from the runs of its tasks goes with them.
-    """
+    """``MetaStore.delete_search``; returns the number of runs, None if there is no search."""
     query = sa.select(searches.c.id, searches.c.task_id).where(searches.c.name == name)
     if task is not None:
         query = query.join(tasks, tasks.c.id == searches.c.task_id).where(tasks.c.name == task)

@@ -8,20 +8,6 @@ import time
 from pathlib import Path
 
 import sqlalchemy as sa
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Double,
-    ForeignKey,
-    Integer,
-    LargeBinary,
-    MetaData,
-    SmallInteger,
-    Table,
-    Text,
-    UniqueConstraint,
-)
-from sqlalchemy.engine import Connection
 
 from automl_plugins.addresses import as_database, is_sqlite
 from automl_plugins.formats import one_line
@@ -32,26 +18,26 @@ VERSION = 1
 _LOCK = 0x6D657461  # of PostgreSQL's advisory locks, while tables are made
 
 # A run belongs to a search, a search to a task. Deleting one deletes all that belongs to it.
-metadata = MetaData()
+metadata = sa.MetaData()
 
-_Id = BigInteger().with_variant(Integer, "sqlite")
-
-
-def _id() -> Column[int]:
-    return Column("id", _Id, primary_key=True)
+_Id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
 
-def _parent(name: str, table: str) -> Column[int]:
-    return Column(name, _Id, ForeignKey(f"{table}.id", ondelete="CASCADE"), nullable=False)
+def _id() -> sa.Column[int]:
+    return sa.Column("id", _Id, primary_key=True)
 
 
-def _text(name: str, *, unique: bool = False) -> Column[str]:
-    return Column(name, Text, nullable=False, unique=unique)
+def _parent(name: str, table: str) -> sa.Column[int]:
+    return sa.Column(name, _Id, sa.ForeignKey(f"{table}.id", ondelete="CASCADE"), nullable=False)
 
 
-schema = Table("meta_schema", metadata, Column("version", Integer, nullable=False))
+def _text(name: str, *, unique: bool = False) -> sa.Column[str]:
+    return sa.Column(name, sa.Text, nullable=False, unique=unique)
 
-tasks = Table(
+
+schema = sa.Table("meta_schema", metadata, sa.Column("version", sa.Integer, nullable=False))
+
+tasks = sa.Table(
     "meta_tasks",
     metadata,
     _id(),
@@ -61,7 +47,7 @@ tasks = Table(
     sqlite_autoincrement=True,
 )
 
-spaces = Table(
+spaces = sa.Table(
     "meta_spaces",
     metadata,
     _id(),
@@ -70,43 +56,43 @@ spaces = Table(
     sqlite_autoincrement=True,
 )
 
-searches = Table(
+searches = sa.Table(
     "meta_searches",
     metadata,
     _id(),
     _parent("task_id", "meta_tasks"),
     _text("name"),
-    Column("space_id", _Id, ForeignKey("meta_spaces.id"), index=True),
+    sa.Column("space_id", _Id, sa.ForeignKey("meta_spaces.id"), index=True),
     _text("framework"),
-    Column("seed", Text),  # an integer of any size
-    UniqueConstraint("task_id", "name"),
+    sa.Column("seed", sa.Text),  # an integer of any size
+    sa.UniqueConstraint("task_id", "name"),
     sqlite_autoincrement=True,
 )
 
-runs = Table(
+runs = sa.Table(
     "meta_runs",
     metadata,
     _id(),
     _parent("search_id", "meta_searches"),
     _text("key"),
     _text("configuration"),  # JSON: name -> value
-    Column("loss", Double),
-    Column("seconds", Double),
-    Column("status", SmallInteger, nullable=False),  # records.trial.Status
-    Column("budget", Double),
-    Column("time", Double),  # Unix time of the end
-    UniqueConstraint("search_id", "key"),
+    sa.Column("loss", sa.Double),
+    sa.Column("seconds", sa.Double),
+    sa.Column("status", sa.SmallInteger, nullable=False),  # records.trial.Status
+    sa.Column("budget", sa.Double),
+    sa.Column("time", sa.Double),  # Unix time of the end
+    sa.UniqueConstraint("search_id", "key"),
 )
 
-artifacts = Table(
+artifacts = sa.Table(
     "meta_artifacts",
     metadata,
     _id(),
     _parent("task_id", "meta_tasks"),
     _text("name"),
     _text("version"),
-    Column("content", LargeBinary, nullable=False),  # npz of plain arrays
-    UniqueConstraint("task_id", "name"),
+    sa.Column("content", sa.LargeBinary, nullable=False),  # npz of plain arrays
+    sa.UniqueConstraint("task_id", "name"),
 )
 
 
@@ -119,7 +105,7 @@ def open_store(database: Database, *, make: bool = True) -> None:
     """
     if database.is_sqlite:
         try:
-            _recognise_file(Path(database.file))
+            _recognise_file(database.file)
         except OSError as error:  # no right to look into the folder, or to read the file
             raise StoreError(f"{database} cannot be read: {error.strerror or error}.") from error
     version = database.read(_version)
@@ -179,7 +165,7 @@ def _recognise_file(path: Path) -> None:
         )
 
 
-def _version(connection: Connection) -> int | None:
+def _version(connection: sa.Connection) -> int | None:
     """Version of the store, None where there is none yet; StoreError if it is unknown."""
     inspector = sa.inspect(connection)
     if not inspector.has_table(schema.name):
@@ -201,7 +187,7 @@ def _version(connection: Connection) -> int | None:
     return version
 
 
-def _make_tables(connection: Connection) -> None:
+def _make_tables(connection: sa.Connection) -> None:
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
     if _version(connection) is None:  # others may have been quicker
