@@ -70,7 +70,7 @@ class UnionSpace:
         # Of equal choices, which have one rank, the first.
         _, first = np.unique(self._ranks[name], return_index=True)
         if len(first) == 1:
-            return Constant(name, choices[0])
+            return hyperparameter_of(name, CategoricalDistribution(choices[:1]))
         make = ordinal if name in self._ordered else categorical
         return make(name, [choices[i] for i in first])
 
