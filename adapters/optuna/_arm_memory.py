@@ -208,11 +208,8 @@ class ArmMemory(StudyReader):
         noted = {trial: of for (_, trial), of, _ in found}
         budget = self._budget or (noted[max(noted)] if noted else None)
         # If two workers opened the same round, the one with the earlier trial counts.
-        rounds: dict[int, Round] = {}
-        for (index, _), of, opened in found:
-            if of == budget:
-                rounds.setdefault(index, opened)
-        return tuple(rounds.values())
+        rounds = {index: opened for (index, _), of, opened in reversed(found) if of == budget}
+        return tuple(rounds[index] for index in sorted(rounds))
 
     def _pulls(self, view: View) -> Pulls:
         index = view.values(self._key)
