@@ -90,8 +90,8 @@ class ArmMemory(StudyReader):
         # trials asked for, and that can vary.
         self.parameters: dict[int, dict[str, BaseDistribution]] = {}
         self.endless: set[int] = set()  # arms that have, or had, a continuous parameter
-        # By index and by the trial that opened them, with the budget that they share.
-        self.rounds: dict[tuple[int, int], tuple[Budget, Round]] = {}
+        # By index and by the trial that opened them, with the cells and the budget.
+        self.rounds: dict[tuple[int, int], tuple[int | None, Budget, Round]] = {}
         self.categories: set[str] = set()  # names of all categorical parameters asked for
         self._first: dict[str, BaseDistribution] = {}  # of each name, as it was first asked for
         self._changed: set[str] = set()  # names whose choices, or kind, changed later
@@ -126,7 +126,8 @@ class ArmMemory(StudyReader):
             row.values.setdefault(self._key, float(index))
         for data in _private.read_rounds(trial, self._key):
             opened, (amount, unit) = Round.from_dict(data), data["budget"]
-            self.rounds[opened.index, trial.number] = (float(amount), str(unit)), opened
+            budget = float(amount), str(unit)
+            self.rounds[opened.index, trial.number] = data.get("cells"), budget, opened
         return row
 
     def _asked(self, trial: FrozenTrial) -> Arms | None:
@@ -196,21 +197,19 @@ class ArmMemory(StudyReader):
             left=left or list(range(len(arms))),
             pulls=self._pulls(view),
             parameters=self.parameters,
-            rounds=self._rounds(),
+            rounds=self._rounds(arms),
             union=partial(self.space, view, {}),
         )
 
-    def _rounds(self) -> tuple[Round, ...]:
-        """The rounds of the search with this budget, or of the last one that opened any."""
-        found = sorted(self.rounds.copy().items(), key=lambda item: item[0])
-        noted = {trial: of for (_, trial), (of, _) in found}
+    def _rounds(self, arms: Arms) -> tuple[Round, ...]:
+        """The arms' rounds of the search with this budget, or of the last one that opened any."""
+        stored = sorted(self.rounds.copy().items(), key=lambda item: item[0])
+        found = [(at, of, r) for at, (mark, of, r) in stored if mark in (None, arms.mark)]
+        noted = {trial: of for (_, trial), of, _ in found}
         budget = self._budget or (noted[max(noted)] if noted else None)
         # If two workers opened the same round, the one with the earlier trial counts.
-        rounds: dict[int, Round] = {}
-        for (index, _), (of, opened) in found:
-            if of == budget:
-                rounds.setdefault(index, opened)
-        return tuple(rounds.values())
+        rounds = {index: opened for (index, _), of, opened in reversed(found) if of == budget}
+        return tuple(rounds[index] for index in sorted(rounds))
 
     def _pulls(self, view: View) -> Pulls:
         index = view.values(self._key)

@@ -40,6 +40,7 @@ class Arms(ABC):
     key: str  # under which the arm of a trial is published and rounds are stored
     names: tuple[str, ...]  # as reports call them
     notes: tuple[str, ...] = ()  # for reports
+    mark: int | None = None  # of cells, stored with rounds: those of other cells do not fit
 
     @property
     def whole(self) -> Distributions:
@@ -132,10 +133,12 @@ class Cells(Arms):
         values = {n: [_values_of(d, part) for part in domains[n]] for n, d in own.items()}
         places = [[domains[n].index(d) for n, d in cell.domains.items()] for cell in cells]
         named = [{n: values[n][i] for n, i in zip(own, row, strict=True)} for row in places]
+        names = tuple(describe_cell(cell) for cell in named)
         return cls(
             key=key,
-            names=tuple(describe_cell(cell) for cell in named),
+            names=names,
             notes=cells.notes,
+            mark=crc32("\n".join(names).encode(errors="replace")),
             distributions=own,
             parts={n: tuple(_distribution_of(d, v) for v in values[n]) for n, d in own.items()},
             cuts={

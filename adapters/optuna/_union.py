@@ -69,8 +69,6 @@ class UnionSpace:
         choices = self.distributions[name].choices  # type: ignore[attr-defined]
         # Of equal choices, which have one rank, the first.
         _, first = np.unique(self._ranks[name], return_index=True)
-        if len(first) == 1:
-            return Constant(name, choices[0])
         make = ordinal if name in self._ordered else categorical
         return make(name, [choices[i] for i in first])
 
@@ -126,7 +124,7 @@ class UnionSpace:
         """The parameter value of a vector entry, as a builtin."""
         distribution, hyperparameter = self.distributions[name], self.vectors.space[name]
         if isinstance(distribution, CategoricalDistribution):
-            index = 0 if isinstance(hyperparameter, Constant) else int(entry)
+            index = int(entry)
             if name in self._ranks:
                 # Of equal choices the first, as Optuna stores them.
                 index = int(np.flatnonzero(self._ranks[name] == index)[0])

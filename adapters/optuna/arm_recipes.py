@@ -379,9 +379,9 @@ class BOASFSampler(ArmSampler):
         turn = self._next(situation)
         self._note_spent(self._known(study), situation, turn)
         if opened := turn.opened:
-            # If the study is continued with another budget, these rounds do not count.
-            noted = [r.to_dict() | {"budget": list(self._budget)} for r in opened]
-            _private.write_rounds(study, trial, self.arm, noted)
+            # If the study is continued with another budget or cells, these rounds do not count.
+            search = {"budget": list(self._budget), "cells": situation.arms.mark}
+            _private.write_rounds(study, trial, self.arm, [r.to_dict() | search for r in opened])
         records, left = situation.pulls.records, situation.left
         for line in describe_losses(opened, records, left, situation.arms.names):
             _logger.warning(line)

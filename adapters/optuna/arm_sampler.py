@@ -306,7 +306,7 @@ class ArmSampler(SeededSampler):
         if len(allowed) == 1 < len(arms):
             return ArmChoice(allowed[0], "decided beforehand")
         published = _private.read_arm(trial, self.arm)
-        if published is not None:
+        if published in allowed:
             return ArmChoice(published, "decided by another worker")
         if len(arms) == 1:
             return ArmChoice(0, "the only arm")

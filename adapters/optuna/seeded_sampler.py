@@ -124,9 +124,9 @@ class SeededSampler(ShowsArguments, BaseSampler):
             self._overheads[key] = self._overheads.get(key, 0.0) + spent
 
     def _store_overhead(self, study: Study, trial: FrozenTrial) -> None:
-        overhead = self._overheads.pop(_private.trial_key(study, trial), None)
-        if overhead is not None:
-            _private.write_overhead(study, trial, overhead)
+        # Also where it is 0: a retried trial has the attributes of the one that died.
+        overhead = self._overheads.pop(_private.trial_key(study, trial), 0.0)
+        _private.write_overhead(study, trial, overhead)
 
     def _refuse_multi_objective(self, study: Study) -> None:
         if len(study.directions) > 1:

@@ -170,8 +170,8 @@ def hyperparameter_of(
     name: str, distribution: BaseDistribution, *, listed: bool = True
 ) -> Hyperparameter[Any, Any]:
     """The hyperparameter of a distribution; with ``listed`` a few steps become an ordinal."""
-    if distribution.single():
-        return Constant(name, single_value(distribution))
+    if distribution.single() and (value := single_value(distribution)) == value:
+        return Constant(name, value)  # which cannot be NaN
     if isinstance(distribution, CategoricalDistribution):
         return categorical(name, distribution.choices)
     assert isinstance(distribution, FloatDistribution | IntDistribution)

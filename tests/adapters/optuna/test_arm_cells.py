@@ -309,6 +309,25 @@ def test_a_report_needs_no_sampler_and_other_splits_do_not_mix() -> None:
     assert arm_report(study, split=2).rounds == rounds
 
 
+def test_rounds_of_the_cells_of_another_search_space_do_not_count() -> None:
+    few = {"x": SPACE["x"], "rate": SPACE["rate"]}
+    study = run(boasf(n_trials=100, search_space=few), 4)
+    rounds = arm_report(study).rounds
+    study.sampler = boasf(n_trials=100, search_space=SPACE)
+    study.optimize(five, n_trials=29)
+    assert [row.pulls > 0 for row in arm_report(study).table()] == [True] * 32
+    study.sampler = boasf(n_trials=100, search_space=few)
+    assert arm_report(study).rounds == rounds
+
+
+def test_a_retried_trial_does_not_get_a_cell_that_is_gone() -> None:
+    study = run(boasf(n_trials=60, search_space=SPACE), 4)
+    copied = {"automl_plugins:arm:split=2": 32}  # of 64 cells
+    study.add_trial(optuna.trial.create_trial(state=TrialState.WAITING, system_attrs=copied))
+    study.optimize(five, n_trials=1)
+    assert given(study)[4] in Split(2).cells(SPACE).names
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

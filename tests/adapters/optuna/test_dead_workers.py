@@ -158,6 +158,27 @@ def test_hours_until_a_stale_trial_was_noticed_are_none_of_its_seconds(served: b
     assert read_trial(study.trials[3], maximize=False, cost=None).seconds >= 0.0
 
 
+def test_a_retried_trial_has_its_own_seconds() -> None:
+    study = optuna.create_study(sampler=SAMPLERS["gbqr"]())
+    study.optimize(bowl, n_trials=2)
+    dead = study.ask()
+    bowl(dead)
+    study._storage.set_trial_state_values(dead._trial_id, TrialState.FAIL)  # by heartbeat
+    known = study.trials[2]
+    again = create_trial(
+        state=TrialState.WAITING,
+        params=known.params,
+        distributions=known.distributions,
+        system_attrs=known.system_attrs,
+    )
+    study.add_trial(again)
+    retried = study.ask()
+    bowl(retried)
+    study.tell(retried, state=TrialState.FAIL)
+    assert study.trials[3].params == known.params
+    assert read_trial(study.trials[3], maximize=False, cost=None).seconds >= 0.0
+
+
 def test_a_function_for_the_cost_is_asked_for_finished_trials_only() -> None:
     def cost(trial: FrozenTrial) -> float:
         assert trial.duration is not None

@@ -132,6 +132,16 @@ def test_distributions_become_hyperparameters() -> None:
     assert dict(space) == {name: expected for name, (_, expected) in DISTRIBUTIONS.items()}
 
 
+def test_the_only_choice_may_be_nan() -> None:
+    distribution = CategoricalDistribution([NAN])
+    trial = create_trial(value=1.0, params={"c": NAN}, distributions={"c": distribution})
+    space = space_of_trials([trial])
+    assert space is not None and space["c"].legal_value(NAN)
+    union = UnionSpace({"c": CategoricalDistribution([NAN, NAN])})
+    (vector,) = union.encode_all([{"c": 0.0}])
+    assert math.isnan(union.values(vector, np.random.default_rng(0))["c"])
+
+
 def test_conditions_of_a_space_are_inferred() -> None:
     distributions = {
         "kernel": CategoricalDistribution(("linear", "poly", "rbf")),
