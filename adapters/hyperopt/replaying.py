@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from hyperopt import (
     JOB_STATE_DONE,
-    JOB_STATE_RUNNING,
     STATUS_FAIL,
     STATUS_OK,
     Trials,
@@ -28,7 +27,7 @@ from .algos import Boasf, boasf, full_name_of
 from .boasf import boasf_fmin
 from .proposing import Suggest
 from .space import ExpressionSpace
-from .trials import Document, values_of
+from .trials import Document, begin, values_of
 
 _MAX_FORBIDDEN = 1000  # forbidden proposals in a row after which a search gives up
 
@@ -135,11 +134,8 @@ class HyperoptSearch:
         documents = self._algo(ids, self._known.domain, self.trials, seed)
         if not documents:
             return None
-        self.trials.insert_trial_docs(documents)
-        self.trials.refresh()
-        document: Document = self.trials.trials[-1]  # the inserted copy
-        document["state"] = JOB_STATE_RUNNING
-        return document
+        (document,) = documents
+        return begin(self.trials, document)
 
     def tell(self, proposal: Proposal, outcome: Outcome) -> None:
         """Finish the trial at its time on the simulated clock."""

@@ -10,12 +10,10 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace.hyperparameters import IntegerHyperparameter
 from hyperopt import (
     JOB_STATE_DONE,
@@ -73,6 +71,15 @@ def new_document(trials: Trials, domain: Domain, tid: int, values: Mapping[str, 
     (document,) = trials.new_trial_docs([tid], [None], [domain.new_result()], [misc])
     written: Document = document
     return written
+
+
+def begin(trials: Trials, document: Document) -> Document:
+    """Insert a new trial, which is running then; its document there may be a copy."""
+    trials.insert_trial_docs([document])
+    trials.refresh()
+    inserted: Document = next(d for d in reversed(trials.trials) if d["tid"] == document["tid"])
+    inserted["state"] = JOB_STATE_RUNNING
+    return inserted
 
 
 def values_of(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -194,10 +201,12 @@ class TrialReader:
         read = sorted((known[number] for number, _ in numbered), key=lambda r: r[1].place)
         vectors = np.array([r[2] for r in read], dtype=np.float64)
         vectors = vectors.reshape(len(read), self.vectors.d)
+        # A parent without a value counts as its first one; ``fill_gaps`` completes what it draws.
+        active = ~np.isnan(self.vectors.activate(np.nan_to_num(vectors)))
         history = History.of_trials(
             Columns(r[1] for r in read),
             vectors=self.vectors.activate(vectors),
-            missing=self._missing(vectors),
+            missing=np.isnan(vectors) & active,
         )
         return history if timed else replace(history, seconds=np.full(len(read), math.nan))
 
@@ -226,20 +235,6 @@ class TrialReader:
         drawn = np.where(drawn > 0, drawn, legal) if hyperparameter.log else drawn
         entries = hyperparameter.to_vector(drawn)
         return np.where(np.abs(entries - ends) > _ROUNDED, entries, ends)
-
-    def _missing(self, vectors: FloatArray) -> npt.NDArray[np.bool_]:
-        """Mask (n, d) of active hyperparameters without a value."""
-        absent = np.isnan(vectors)
-        if not absent.any():
-            return absent
-        wanted = self.vectors.activate(np.where(absent, self._defaults, vectors))
-        return absent & ~np.isnan(wanted)
-
-    @cached_property
-    def _defaults(self) -> FloatArray:
-        space = self.known.space
-        defaults = [space[n].to_vector(space[n].default_value) for n in self.vectors.names]
-        return np.array(defaults, dtype=np.float64)
 
 
 def _numbered(documents: Iterable[Document]) -> list[tuple[int, Document]]:
