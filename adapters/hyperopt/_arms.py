@@ -201,10 +201,11 @@ class ArmSpace:
             return self.outer(number, {}), {}
         own = self.view(number, documents)
 
-        def draw(suggest: Suggest, seeds: Iterable[int]) -> tuple[bool, _Drawn]:
-            """Whether to stop, and the first proposal not tried, else the last; None if none."""
+        def draw(suggest: Suggest, stream: str, n: int) -> tuple[bool, _Drawn]:
+            """Whether to stop, and the first of n proposals not tried, else the last, or None."""
             found: _Drawn = None
-            for seed in seeds:
+            for attempt in range(n):
+                seed = streams.integer(stream, tid, attempt)
                 if not (proposed := suggest([tid], self.domain(number), own, seed)):
                     return True, None
                 values = self.outer(number, values_of(proposed[0]))
@@ -213,15 +214,13 @@ class ArmSpace:
                     return True, found
             return False, found
 
-        attempts = range(_REDRAWS if tried else 1)
-        ends, found = draw(inner, (streams.integer("inner", tid, attempt) for attempt in attempts))
+        ends, found = draw(inner, "inner", _REDRAWS if tried else 1)
         if ends:
             return found
         untried = [v for v in self.grid(number) if arm.key(v) not in tried]
         if untried:
             return untried[int(streams.generator("untried", tid).integers(len(untried)))], {}
-        attempts = range(_RANDOM_DRAWS)
-        is_new, other = draw(rand.suggest, (streams.integer("untried", tid, a) for a in attempts))
+        is_new, other = draw(rand.suggest, "untried", _RANDOM_DRAWS)
         return other if is_new else found
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from inspect import Parameter, Signature, signature
 from operator import itemgetter
@@ -36,15 +36,17 @@ from automl_plugins.spaces.values import to_values
 from automl_plugins.streams import Streams
 
 from ._private import all_documents
-from .memory import read_fitting
 from .space import PyllSpace, translate
 from .trials import (
     NOTE,
     PROPOSAL,
     Document,
     TrialReader,
+    finished_documents,
     new_document,
     note_of,
+    read_trial,
+    values_of,
 )
 
 logger = logging.getLogger(__name__)
@@ -238,6 +240,7 @@ class ProposerAlgorithm(Algorithm[P]):
 
         A memory is opened, unless it is trials by name, and data become meta-features.
         """
+        named = None
         if options.get("memory") is not None:  # else the recipe raises if it needs one
             options, task = describe_options(options), options.get("task")
             if (named := _trials_by_name(options["memory"])) is None:
@@ -246,7 +249,8 @@ class ProposerAlgorithm(Algorithm[P]):
                 raise MemoryMismatch(
                     "memory has no trials of another task: nothing to learn from."
                 )
-        self._proposer(options, None, None)
+        # Trials by name can only be read once the space is known.
+        self.described(**(options if named is None else options | {"memory": AUTO}))
         return options
 
     def suggest(
@@ -263,8 +267,7 @@ class ProposerAlgorithm(Algorithm[P]):
         key = tuple(sorted((n, _identity(value)) for n, value in options.items())), own
         known = self._searches.setdefault(domain, {})
         if key not in known:
-            reader = TrialReader(translate(domain.expr))
-            known[key] = _Search(self._proposer(options, reader.known, own), reader, options)
+            known[key] = self._begin(domain, options, own)
         search = known[key]
         documents = all_documents(trials)
         new: list[Document] = []
@@ -291,22 +294,17 @@ class ProposerAlgorithm(Algorithm[P]):
                     )
         return Proposal(space.sample(1, streams.generator("fallback", tid))[0], "random")
 
-    def _proposer(
-        self, options: Mapping[str, Any], known: PyllSpace | None, own: str | None
-    ) -> Proposer:
-        """Make the proposer, without the trials named ``own`` in its memory.
-
-        As long as the space is not ``known``, it does without trials by name.
-        """
-        if (named := _trials_by_name(options.get("memory"))) is None:
-            return self.described(**options)
-        if own is not None:
-            logger.info(f"The trials {own!r} of the memory are those of this search: left out.")
-        memory: Any = AUTO
-        if known is not None:
-            others = NamedTrials({n: t for n, t in named.items() if n != own}, known)
-            memory = TaskMemory(others, task=options.get("task"), filling=True)
-        return self.described(**{**options, "memory": memory})
+    def _begin(self, domain: Domain, options: Mapping[str, Any], own: str | None) -> _Search:
+        """A proposer on a search space, without the trials named ``own`` in its memory."""
+        reader, given = TrialReader(translate(domain.expr)), dict(options)
+        if (named := _trials_by_name(options.get("memory"))) is not None:
+            if own is not None:
+                logger.info(
+                    f"The trials {own!r} of the memory are those of this search: left out."
+                )
+            others = NamedTrials({n: t for n, t in named.items() if n != own}, reader.known)
+            given["memory"] = TaskMemory(others, task=options.get("task"), filling=True)
+        return _Search(self.described(**given), reader, options)
 
 
 def _identity(value: Any) -> tuple[str, Any]:
@@ -331,12 +329,23 @@ class NamedTrials:
         Raises:
             MemoryMismatch: If there are trials, but only of another space.
         """
+        space = self.known.space
         found: list[TaskRecord] = []
         refused: list[ValueError] = []
         for name, trials in self.trials.items():
-            record, errors = read_fitting(trials, name, self.known)
-            found += [record] if len(record) else []
-            refused += errors
+            fitting = []
+            for document in finished_documents(trials):
+                drawn = values_of(document)
+                # Labels that the space does not have are ignored, unless a trial has no others.
+                shared = {label: v for label, v in drawn.items() if label in space}
+                try:
+                    config = self.known.values(shared or drawn)
+                except ValueError as error:
+                    refused.append(error)
+                else:
+                    fitting.append(replace(read_trial(document), config=config))
+            if fitting:
+                found.append(TaskRecord.of(name, fitting, space=space, framework="hyperopt"))
         if refused:
             message = (
                 f"memory has {format_count(len(refused), 'trial')} of another search space, left"
