@@ -23,7 +23,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import (
     CategoricalHyperparameter,
@@ -36,7 +35,8 @@ from ConfigSpace.hyperparameters import (
 from hyperopt import hp, pyll
 
 from automl_plugins.records.trial import as_number
-from automl_plugins.spaces.conditions import satisfied
+from automl_plugins.spaces.branches import options_of
+from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import plain
 
 #: Keys whose value names an option that is a dict, in order of preference.
@@ -364,31 +364,24 @@ def expression(space: ConfigurationSpace) -> dict[str, Any]:
         fmin(objective, space, algo=gbqr, max_evals=60)
     """
     first: dict[str, Any] = {}
-    options: dict[str, list[dict[str, Any]]] = {}  # by categorical: the nodes under each value
-    for name in space:
-        parent = space[name]
-        if isinstance(parent, CategoricalHyperparameter):
-            options[name] = [{} for _ in parent.choices]
+    options: dict[str, list[dict[str, Any]]] = {  # by categorical: the nodes under each value
+        name: [{} for _ in parent.choices]
+        for name, parent in space.items()
+        if isinstance(parent, CategoricalHyperparameter)
+    }
     for name in reversed(list(space.at)):  # children first
         if isinstance(space[name], Constant):
             continue
         node = _node(space[name], options.get(name, []))
         parents = {parent.name for parent in space.parents_of[name]}
         if len(parents) == 1 and (parent_name := parents.pop()) in options:
-            for index in _active_under(space, name, parent_name):
-                options[parent_name][index][name] = node
+            named = zip(options_of(space, parent_name), options[parent_name], strict=True)
+            for value, nested in named:
+                if is_active(space, name, {parent_name: value}):
+                    nested[name] = node
         else:
             first[name] = node
     return first or {"nothing to choose": 0}  # Hyperopt refuses an empty space
-
-
-def _active_under(space: ConfigurationSpace, name: str, parent: str) -> list[int]:
-    """Indices of the options of ``parent``, the only one, that activate a hyperparameter."""
-    size = len(space[parent].choices)  # type: ignore[attr-defined]
-    columns = np.full((len(space), size), math.nan)
-    columns[space.index_of[parent]] = np.arange(size)
-    holds = [satisfied(condition, columns) for condition in space.parent_conditions_of[name]]
-    return [int(index) for index in np.flatnonzero(np.all(holds, axis=0))]
 
 
 def _node(hyperparameter: Any, options: Sequence[dict[str, Any]]) -> Any:

@@ -283,19 +283,17 @@ def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
     options = {label: choice.names() for label, choice in found.items()}
     hyperparameters: list[Hyperparameter[Any, Any]] = []
     for label, node in params.items():
+        made: Hyperparameter[Any, Any] = UniformFloatHyperparameter(label, 0.0, 1.0)
         try:
-            hyperparameters.append(
-                UniformFloatHyperparameter(label, 0.0, 1.0)
-                if label in stand_ins
-                else categorical(label, options[label], weights=found[label].probabilities)
-                if label in found
-                else _hyperparameter(label, node.arg["obj"])
-            )
+            if label in found:
+                made = categorical(label, options[label], weights=found[label].probabilities)
+            elif label not in stand_ins:
+                made = _hyperparameter(label, node.arg["obj"])
         except ValueError:
             if not lenient:
                 raise
             stand_ins.add(label)
-            hyperparameters.append(UniformFloatHyperparameter(label, 0.0, 1.0))
+        hyperparameters.append(made)
     translated = ConfigurationSpace()
     translated.add(hyperparameters)
     limits: list[Any] = []
