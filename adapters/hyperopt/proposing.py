@@ -85,10 +85,7 @@ class Algorithm(ABC, Generic[P]):
         self.name = self.__name__ = self.__qualname__ = described.__name__.lower()
 
     def __init_subclass__(cls, **arguments: Any) -> None:
-        """Write the docstrings of algorithms when they are read.
-
-        So importing an algorithm does not import its recipe.
-        """
+        """Write docstrings when they are read: importing an algorithm imports no recipe."""
         super().__init_subclass__(**arguments)
         cls.__doc__ = property(cls.document)  # type: ignore[assignment]
 
@@ -96,9 +93,10 @@ class Algorithm(ABC, Generic[P]):
         """The docstring of ``described``, with the documentation of every option."""
         return document_arguments({n: n for n in self._options}, self.described, *self.owners())
 
-    @abstractmethod
     def check_options(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Return the options, with opened files; raise for invalid ones."""
+        """Return the options, with opened files; ``described`` raises for invalid ones."""
+        self.described(**options)
+        return options
 
     @abstractmethod
     def suggest(
@@ -236,22 +234,17 @@ class ProposerAlgorithm(Algorithm[P]):
         return drawn
 
     def check_options(self, options: dict[str, Any]) -> dict[str, Any]:
-        """The options with what proposers share; the recipe raises for invalid ones.
-
-        A memory is opened, unless it is trials by name, and data become meta-features.
-        """
-        named = None
-        if options.get("memory") is not None:  # else the recipe raises if it needs one
-            options, task = describe_options(options), options.get("task")
-            if (named := _trials_by_name(options["memory"])) is None:
-                options["memory"] = task_memory(options["memory"], task=task)
-            elif not set(named) - {task}:
-                raise MemoryMismatch(
-                    "memory has no trials of another task: nothing to learn from."
-                )
-        # Trials by name can only be read once the space is known.
-        self.described(**(options if named is None else options | {"memory": AUTO}))
-        return options
+        """See the base class; a memory is opened, and data become meta-features."""
+        if options.get("memory") is None:  # the recipe raises if it needs one
+            return super().check_options(options)
+        options, task = describe_options(options), options.get("task")
+        if (named := _trials_by_name(options["memory"])) is None:
+            options["memory"] = task_memory(options["memory"], task=task)
+            return super().check_options(options)
+        if not set(named) - {task}:
+            raise MemoryMismatch("memory has no trials of another task: nothing to learn from.")
+        # They can only be read once the space is known.
+        return super().check_options(options | {"memory": AUTO}) | {"memory": named}
 
     def suggest(
         self,
@@ -272,7 +265,7 @@ class ProposerAlgorithm(Algorithm[P]):
         documents = all_documents(trials)
         new: list[Document] = []
         for tid in new_ids:
-            history = search.reader.read(trials, [*documents, *new], timed=search.proposer.timed)
+            history = search.reader.read(trials, [*documents, *new])
             proposal = self._propose(search, history, streams, tid)
             (found,) = to_values(search.reader.known.space, proposal.vector[None])
             values = search.reader.known.labels(found)
@@ -324,11 +317,7 @@ class NamedTrials:
     known: PyllSpace
 
     def records(self) -> list[TaskRecord]:
-        """The trials that are of the search space.
-
-        Raises:
-            MemoryMismatch: If there are trials, but only of another space.
-        """
+        """The trials that are of the search space; MemoryMismatch if all are of another one."""
         space = self.known.space
         found: list[TaskRecord] = []
         refused: list[ValueError] = []
@@ -359,11 +348,7 @@ class NamedTrials:
 
 
 def _trials_by_name(memory: Any) -> Mapping[str, Trials] | None:
-    """``memory`` if it is trials by name; None for a memory of another kind.
-
-    Raises:
-        TypeError: For trials without a name, or a mapping to something else.
-    """
+    """``memory`` if it is trials by name, else None; TypeError for trials without a name."""
     listed = memory if isinstance(memory, list | tuple) else [memory]
     if any(isinstance(trials, Trials) for trials in listed):
         raise TypeError(

@@ -181,16 +181,12 @@ class TrialReader:
     def __init__(self, known: PyllSpace) -> None:
         self.known = known
         self.vectors = VectorSpace(known.space)
-        listed = [h for h in known.space.values() if choices_of(h) is not None]
+        listed = (h for h in known.space.values() if choices_of(h) is not None)
         self._listed = {h.name: encoder(h) for h in listed}
         self._read: WeakKeyDictionary[Trials, dict[int, _Read]] = WeakKeyDictionary()
 
-    def read(self, trials: Trials, documents: Iterable[Document], *, timed: bool) -> History:
-        """The documents of ``trials`` as a history; unless ``timed``, their seconds are unknown.
-
-        Raises:
-            ValueError: For trials that are not of this search space.
-        """
+    def read(self, trials: Trials, documents: Iterable[Document]) -> History:
+        """The documents of ``trials`` as a history; ValueError for trials of another space."""
         numbered = _numbered(d for d in documents if d["state"] in FINISHED + UNFINISHED)
         known = self._read.setdefault(trials, {})
         new = [(n, d) for n, d in numbered if n not in known or has_changed(d, known[n][0])]
@@ -203,12 +199,11 @@ class TrialReader:
         vectors = vectors.reshape(len(read), self.vectors.d)
         # A parent without a value counts as its first one; ``fill_gaps`` completes what it draws.
         active = ~np.isnan(self.vectors.activate(np.nan_to_num(vectors)))
-        history = History.of_trials(
+        return History.of_trials(
             Columns(r[1] for r in read),
             vectors=self.vectors.activate(vectors),
             missing=np.isnan(vectors) & active,
         )
-        return history if timed else replace(history, seconds=np.full(len(read), math.nan))
 
     def _encode(self, vals: Sequence[Mapping[str, Sequence[Any]]]) -> FloatArray:
         """Vectors (n, d) of the ``vals`` of documents; inactive values are not removed yet."""
