@@ -142,10 +142,9 @@ class ArmSpace:
         for (name, parts, left), expr in zip(arms, self.exprs, strict=True):
             grid = None
             if left is not None and not unbounded(expr, known):
-                rows = VectorSpace(left).enumerate(_MOST)
-                grid = None if rows is None else (left, rows)
-            self._grids.append(grid)
-            found.append(Arm(name, parts, labels(expr), None if grid is None else len(grid[1])))
+                grid = VectorSpace(left).enumerate(_MOST)
+            self._grids.append(None if left is None or grid is None else (left, grid))
+            found.append(Arm(name, parts, labels(expr), None if grid is None else len(grid)))
         self.arms = Arms(tuple(found), choice, tuple(notes))
 
     def grid(self, number: int) -> list[Values]:
@@ -340,11 +339,9 @@ def option_names(known: PyllSpace, label: str) -> tuple[str, ...]:
 def root_choice(known: PyllSpace, label: str | None = None) -> str:
     """Label of the choice whose options are the arms.
 
-    Args:
-        known: The search space.
-        label: Which one; None takes the choice that is the root. If the root is not a choice,
-            it takes the only choice that every configuration makes and that decides which others
-            are active, or else the only one that every configuration makes.
+    Without a ``label`` it is the root. If that is no choice, it is the only choice that every
+    configuration makes and that decides which others are active, or else the only one that every
+    configuration makes.
     """
     always = [name for name in known.options if not known.space.parents_of[name]]
     if label is not None:

@@ -26,7 +26,16 @@ from ._pool import Evaluated, Pool
 from ._private import all_documents, dump
 from ._pulls import Situation, charge
 from .algos import Boasf
-from .trials import NOTE, UNFINISHED, Document, begin, new_document, note_of, values_of
+from .trials import (
+    NOTE,
+    UNFINISHED,
+    Document,
+    begin,
+    finished_documents,
+    new_document,
+    note_of,
+    values_of,
+)
 
 logger = logging.getLogger("automl_plugins.adapters.hyperopt.boasf")
 
@@ -166,9 +175,9 @@ class Run:
 
     def _list_finished(self, latest: Document) -> Trials:
         """The finished trials without the running ones, the latest last."""
-        done = [d for d in self.trials.trials if d["state"] == JOB_STATE_DONE]
-        done.sort(key=lambda d: (d is latest, d["refresh_time"], d["tid"]))
-        return trials_from_docs(done, validate=False)
+        done = [d for d in finished_documents(self.trials) if d["state"] == JOB_STATE_DONE]
+        others = [document for document in done if document is not latest]
+        return trials_from_docs([*others, latest], validate=False)
 
     def _withdraw(self) -> None:
         """Make trials that have not begun new again."""

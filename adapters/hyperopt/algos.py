@@ -45,11 +45,6 @@ P = ParamSpec("P")
 class ArmAlgorithm(Algorithm[P]):
     """The ``algo=`` of a method, whose options are the arguments of its class."""
 
-    def check_options(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Return the options; the method raises for invalid ones."""
-        self.described(**options)
-        return options
-
     def suggest(
         self,
         new_ids: Sequence[int],
@@ -384,12 +379,7 @@ _FEWEST = 3  # start-up trials of an arm: with fewer TPE has nothing to compare
 
 
 def inner_of(inner: Suggest | str, n_arms: int) -> Suggest:
-    """The suggest function for each of ``n_arms`` arms.
-
-    Hyperopt's TPE starts with ``n_startup_jobs=20`` random trials. Unless the number is given
-    (``functools.partial(tpe.suggest, n_startup_jobs=...)``) the arms share them: 20 / ``n_arms``
-    each, rounded up, but at least 3.
-    """
+    """The suggest function for each of ``n_arms`` arms, see ``Bandit``."""
     found = _NAMED.get(inner) if isinstance(inner, str) else inner
     if not callable(found):
         raise (ValueError if isinstance(inner, str) else TypeError)(
