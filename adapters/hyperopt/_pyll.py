@@ -49,8 +49,8 @@ _HALF = 0.49999  # a rounding interval, open at both ends
 _INSIDE, _INSIDE_STEP = 1e-9, 1e-6
 
 
-#: The options under which a hyperparameter is active, by label of the choice; None if always.
-Places = dict[str, set[int]] | None
+#: The options under which a hyperparameter is active, by label of the choice; empty if always.
+Places = dict[str, set[int]]
 
 
 # --- nodes -----------------------------------------------------------------------------------
@@ -128,10 +128,8 @@ def find_switched(node: Any) -> str | None:
 def nodes(expr: Any, values: Mapping[str, Any] | None = None) -> Iterator[Any]:
     """Nodes of an expression, each once, parents first.
 
-    Args:
-        expr: The expression.
-        values: If given, only nodes that a configuration with these values by label needs;
-            options of a choice without a value are left out.
+    With ``values`` by label only those that such a configuration needs; options of a choice
+    without a value are left out.
     """
     stack, seen = [expr], set()
     while stack:
@@ -193,11 +191,11 @@ def below_foreign_switches(expr: Any, *, refuse: bool) -> set[str]:
 def places_of(expr: Any) -> tuple[dict[str, Any], dict[str, Places]]:
     """The ``hyperopt_param`` nodes by label, outer ones first, and where each is active.
 
-    Raises:
-        ValueError: For two hyperparameters with the same label.
+    ValueError for two hyperparameters with the same label.
     """
     params: dict[str, Any] = {}
     places: dict[str, Places] = {}
+    always: set[str] = set()
     stack: list[tuple[Any, tuple[str, int] | None]] = [(expr, None)]  # with the nearest option
     seen = set()
     while stack:
@@ -217,28 +215,26 @@ def places_of(expr: Any) -> tuple[dict[str, Any], dict[str, Places]]:
             raise ValueError(
                 f"Two hyperparameters have the label {label!r}: give them different labels."
             )
-        known = places.setdefault(label, {})
-        if under is None or known is None:
-            places[label] = None
+        where = places.setdefault(label, {})
+        if under is None:
+            always.add(label)
         else:
-            known.setdefault(under[0], set()).add(under[1])
-    return params, places
+            where.setdefault(under[0], set()).add(under[1])
+    return params, places | {label: {} for label in always}
 
 
 def simplify(where: Places, places: Mapping[str, Places], found: Mapping[str, Choice]) -> Places:
     """Replace a choice of which every option counts by the places where it is active itself."""
-    while where is not None:
+    while True:
         whole = next((p for p in where if where[p] >= set(found[p].possible)), None)
         if whole is None:
             return where
-        above = places[whole]
-        if above is None:
-            return None
+        if not places[whole]:
+            return {}
         rest = {p: set(indices) for p, indices in where.items() if p != whole}
-        for parent, indices in above.items():
+        for parent, indices in places[whole].items():
             rest.setdefault(parent, set()).update(indices)
         where = rest
-    return None
 
 
 # --- names of options ------------------------------------------------------------------------

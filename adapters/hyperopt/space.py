@@ -206,8 +206,10 @@ class ExpressionSpace:
                     continue
                 if isinstance(hyperparameter, Constant):
                     found[name] = hyperparameter.value
+                elif (known := choices_of(hyperparameter)) is not None:
+                    found[name] = known[round(float(drawn[name]))]
                 else:
-                    found[name] = _value(hyperparameter, float(drawn[name]))
+                    found[name] = _number(hyperparameter, float(drawn[name]))
         except (KeyError, IndexError) as error:
             raise ValueError(
                 f"A trial with the labels {', '.join(drawn) or 'none'} is not of this search"
@@ -231,11 +233,8 @@ class ExpressionSpace:
         return drawn
 
 
-def _value(hyperparameter: Any, drawn: float) -> Any:
-    known = choices_of(hyperparameter)
-    if known is not None:
-        whole = isinstance(hyperparameter, CategoricalHyperparameter)
-        return known[int(drawn) if whole else round(drawn)]
+def _number(hyperparameter: Any, drawn: float) -> float:
+    """A number that was drawn, rounded where it must be whole, within its range."""
     kind = int if isinstance(hyperparameter, IntegerHyperparameter) else float
     value = round(drawn) if kind is int else drawn
     return min(max(value, kind(hyperparameter.lower)), kind(hyperparameter.upper))
@@ -298,11 +297,11 @@ def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
     translated.add(hyperparameters)
     limits: list[Any] = []
     for label, where in places.items():
-        if not where or set(where) & stand_ins:
+        if set(where) & stand_ins:
             continue
         parts = [
             one_of(translated[label], translated[parent], [options[parent][i] for i in sorted(to)])
-            for parent, to in (simplify(where, places, found) or {}).items()
+            for parent, to in simplify(where, places, found).items()
         ]
         if parts:
             limits.append(parts[0] if len(parts) == 1 else OrConjunction(*parts))
@@ -317,13 +316,7 @@ def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
 
 
 def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
-    """The hyperparameter of a distribution.
-
-    Raises:
-        ValueError: For a distribution that is not one of Hyperopt's, or whose range depends on
-            other hyperparameters or is too narrow for ConfigSpace; for a ``q`` that is not a
-            finite number above 0.
-    """
+    """The hyperparameter of a distribution; ValueError for one that ConfigSpace cannot express."""
     given = _constants(label, node)
     name, q = node.name, given.get("q")
     if name == "randint":
