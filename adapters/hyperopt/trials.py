@@ -196,14 +196,9 @@ class TrialReader:
             known[number] = source_of(document), trial, vector
         read = sorted((known[number] for number, _ in numbered), key=lambda r: r[1].place)
         vectors = np.array([r[2] for r in read], dtype=np.float64)
-        vectors = vectors.reshape(len(read), self.vectors.d)
-        # A parent without a value counts as its first one; ``fill_gaps`` completes what it draws.
-        active = ~np.isnan(self.vectors.activate(np.nan_to_num(vectors)))
-        return History.of_trials(
-            Columns(r[1] for r in read),
-            vectors=self.vectors.activate(vectors),
-            missing=np.isnan(vectors) & active,
-        )
+        vectors, missing = self.vectors.find_missing(vectors.reshape(len(read), self.vectors.d))
+        trials_read = Columns(trial for _, trial, _ in read)
+        return History.of_trials(trials_read, vectors=vectors, missing=missing)
 
     def _encode(self, vals: Sequence[Mapping[str, Sequence[Any]]]) -> FloatArray:
         """Vectors (n, d) of the ``vals`` of documents; inactive values are not removed yet."""
@@ -302,8 +297,7 @@ def _explain_document(document: Document) -> Explanation:
     arm = ArmFacts.from_dict(note.get("why"))
     origin = "inner" if arm else "enqueued" if "arm" in note else "foreign"
     if isinstance(design, Mapping):
-        origins = {"random": "random", "space_filling": "design"}
-        origin = origins.get(str(design.get("design")), "suggested")
+        origin = "random" if design.get("design") == "random" else "suggested"
     return Explanation.from_proposal(document["tid"], note.get(PROPOSAL), arm=arm, origin=origin)
 
 
