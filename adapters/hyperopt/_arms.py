@@ -200,27 +200,27 @@ class ArmSpace:
             return self.outer(number, {}), {}
         own = self.view(number, documents)
 
-        def draw(suggest: Suggest, stream: str, n: int) -> tuple[bool, _Drawn]:
-            """Whether to stop, and the first of n proposals not tried, else the last, or None."""
+        def draw(suggest: Suggest, stream: str, n: int) -> _Drawn:
+            """The first of n proposals not tried before, else the last; None if there is none."""
             found: _Drawn = None
             for attempt in range(n):
                 seed = streams.integer(stream, tid, attempt)
                 if not (proposed := suggest([tid], self.domain(number), own, seed)):
-                    return True, None
+                    return None
                 values = self.outer(number, values_of(proposed[0]))
                 found = values, note_of(proposed[0])
                 if arm.key(values) not in tried:
-                    return True, found
-            return False, found
+                    break
+            return found
 
-        ends, found = draw(inner, "inner", _REDRAWS if tried else 1)
-        if ends:
+        found = draw(inner, "inner", _REDRAWS if tried else 1)
+        if found is None or arm.key(found[0]) not in tried:
             return found
         untried = [v for v in self.grid(number) if arm.key(v) not in tried]
         if untried:
             return untried[int(streams.generator("untried", tid).integers(len(untried)))], {}
-        is_new, other = draw(rand.suggest, "untried", _RANDOM_DRAWS)
-        return other if is_new else found
+        other = draw(rand.suggest, "untried", _RANDOM_DRAWS)
+        return found if other is None or arm.key(other[0]) in tried else other
 
 
 #: Arm spaces by domain and by the arguments of ``arms_of``: a cache.
