@@ -174,18 +174,10 @@ def describe(node: Any) -> str:
 # --- conditions ------------------------------------------------------------------------------
 
 
-def below_foreign_switches(expr: Any, *, refuse: bool) -> set[str]:
-    """Labels below switches other than ``hp.choice``; ValueError for one if ``refuse`` is set."""
-    found: set[str] = set()
-    for node in pyll.dfs(expr):
-        if node.name == "switch" and find_switched(node) is None and depends(node.pos_args[0]):
-            if refuse:
-                raise ValueError(
-                    "The option of a switch depends on an expression,"
-                    f" {describe(node.pos_args[0])}: write it as hp.choice or hp.pchoice."
-                )
-            found.update(name for option in node.pos_args[1:] for name in labels(option))
-    return found
+def foreign_switches(expr: Any) -> list[Any]:
+    """Switches other than ``hp.choice`` whose option depends on hyperparameters."""
+    switches = (node for node in pyll.dfs(expr) if node.name == "switch")
+    return [n for n in switches if find_switched(n) is None and depends(n.pos_args[0])]
 
 
 def places_of(expr: Any) -> tuple[dict[str, Any], dict[str, Places]]:

@@ -61,12 +61,12 @@ from automl_plugins.spaces.scales import MOST_EXACT, Steps
 from automl_plugins.spaces.values import choices_of, find, placer, to_number
 
 from ._pyll import (
-    below_foreign_switches,
     choices,
     constant,
     depends,
     describe,
     expression,
+    foreign_switches,
     labels,
     places_of,
     simplify,
@@ -276,7 +276,13 @@ def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
             another hyperparameter, a switch that is not an ``hp.choice``.
     """
     expr = pyll.as_apply(space)
-    stand_ins = below_foreign_switches(expr, refuse=not lenient)
+    foreign = foreign_switches(expr)
+    if foreign and not lenient:
+        raise ValueError(
+            f"The option of a switch depends on an expression, {describe(foreign[0].pos_args[0])}:"
+            " write it as hp.choice or hp.pchoice."
+        )
+    stand_ins = {label for node in foreign for part in node.pos_args[1:] for label in labels(part)}
     params, places = places_of(expr)
     found = {label: c for label, c in choices(expr).items() if label not in stand_ins}
     options = {label: choice.names() for label, choice in found.items()}
