@@ -89,8 +89,6 @@ def test_proposals_are_made_with_one_thread() -> None:
     seen: list[set[int]] = []
 
     class Watched:
-        timed = False
-
         def propose(self, space: VectorSpace, *_: object) -> Proposal:
             seen.append(n_threads())
             return Proposal(np.zeros(space.d), "random")

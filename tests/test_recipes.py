@@ -204,7 +204,7 @@ def test_without_a_memory_it_starts_by_a_design(name: str) -> None:
     assert proposal.origin in ("design", "random") and proposal.shares is None
     later = proposer.propose(SPACE, observed(), Streams(0), 13)
     assert later.origin == "model" and later.shares is None
-    assert proposer.timed == timed == (later.seconds is not None)
+    assert timed == (later.seconds is not None)
 
 
 def model_based(proposer: Proposer) -> ModelBasedProposer:

@@ -142,10 +142,9 @@ class ArmSpace:
         for (name, parts, left), expr in zip(arms, self.exprs, strict=True):
             grid = None
             if left is not None and not unbounded(expr, known):
-                rows = VectorSpace(left).enumerate(_MOST)
-                grid = None if rows is None else (left, rows)
-            self._grids.append(grid)
-            found.append(Arm(name, parts, labels(expr), None if grid is None else len(grid[1])))
+                grid = VectorSpace(left).enumerate(_MOST)
+            self._grids.append(None if left is None or grid is None else (left, grid))
+            found.append(Arm(name, parts, labels(expr), None if grid is None else len(grid)))
         self.arms = Arms(tuple(found), choice, tuple(notes))
 
     def grid(self, number: int) -> list[Values]:
@@ -201,28 +200,27 @@ class ArmSpace:
             return self.outer(number, {}), {}
         own = self.view(number, documents)
 
-        def draw(suggest: Suggest, seeds: Iterable[int]) -> tuple[bool, _Drawn]:
-            """Whether to stop, and the first proposal not tried, else the last; None if none."""
+        def draw(suggest: Suggest, stream: str, n: int) -> _Drawn:
+            """The first of n proposals not tried before, else the last; None if there is none."""
             found: _Drawn = None
-            for seed in seeds:
+            for attempt in range(n):
+                seed = streams.integer(stream, tid, attempt)
                 if not (proposed := suggest([tid], self.domain(number), own, seed)):
-                    return True, None
+                    return None
                 values = self.outer(number, values_of(proposed[0]))
                 found = values, note_of(proposed[0])
                 if arm.key(values) not in tried:
-                    return True, found
-            return False, found
+                    break
+            return found
 
-        attempts = range(_REDRAWS if tried else 1)
-        ends, found = draw(inner, (streams.integer("inner", tid, attempt) for attempt in attempts))
-        if ends:
+        found = draw(inner, "inner", _REDRAWS if tried else 1)
+        if found is None or arm.key(found[0]) not in tried:
             return found
         untried = [v for v in self.grid(number) if arm.key(v) not in tried]
         if untried:
             return untried[int(streams.generator("untried", tid).integers(len(untried)))], {}
-        attempts = range(_RANDOM_DRAWS)
-        is_new, other = draw(rand.suggest, (streams.integer("untried", tid, a) for a in attempts))
-        return other if is_new else found
+        other = draw(rand.suggest, "untried", _RANDOM_DRAWS)
+        return found if other is None or arm.key(other[0]) in tried else other
 
 
 #: Arm spaces by domain and by the arguments of ``arms_of``: a cache.
@@ -341,11 +339,9 @@ def option_names(known: PyllSpace, label: str) -> tuple[str, ...]:
 def root_choice(known: PyllSpace, label: str | None = None) -> str:
     """Label of the choice whose options are the arms.
 
-    Args:
-        known: The search space.
-        label: Which one; None takes the choice that is the root. If the root is not a choice,
-            it takes the only choice that every configuration makes and that decides which others
-            are active, or else the only one that every configuration makes.
+    Without a ``label`` it is the root. If that is no choice, it is the only choice that every
+    configuration makes and that decides which others are active, or else the only one that every
+    configuration makes.
     """
     always = [name for name in known.options if not known.space.parents_of[name]]
     if label is not None:

@@ -28,10 +28,8 @@ class Evaluated:
     """A trial that has ended."""
 
     document: Document
-    result: dict[str, Any] | None  # of the objective, as Hyperopt stores it; None if it raised
-    error: Exception | None  # what it raised
-    began: datetime  # naive UTC, milliseconds, as Hyperopt writes it
-    ended: datetime
+    outcome: dict[str, Any] | Exception  # result as Hyperopt stores it, or what was raised
+    ended: datetime  # naive UTC, milliseconds, as Hyperopt writes it
     seconds: float  # duration of the objective
 
 
@@ -53,22 +51,17 @@ class Pool:
     """
 
     def __init__(
-        self,
-        domain: Domain,
-        trials: Trials,
-        executor: Workers | None,
-        n_workers: int,
+        self, domain: Domain, trials: Trials, executor: Workers | None, n_workers: int
     ) -> None:
         self.n_workers, self.broken = n_workers, False
         self._domain, self._trials, self._executor = domain, trials, executor
         self._idle: list[Executor] = []  # made here, without a trial
-        self._queue: list[Document] = []
-        self._running: dict[Future[Any], tuple[Document, datetime, float, Executor]] = {}
-        self._failed: list[Evaluated] = []
+        self._running: dict[Future[Any], tuple[Document, float, Executor]] = {}
+        self._ended: list[Evaluated] = []  # in this process, before ``wait``
         self._refused: list[Document] = []
 
     def __len__(self) -> int:
-        return len(self._queue) + len(self._running) + len(self._failed)
+        return len(self._running) + len(self._ended)
 
     @property
     def free(self) -> bool:
@@ -76,17 +69,20 @@ class Pool:
         return len(self) < self.n_workers and not self.broken
 
     def start(self, document: Document) -> None:
-        """Evaluate a trial, now or in ``wait``."""
-        began, start = coarse_utcnow(), time.perf_counter()
-        document["book_time"] = document["refresh_time"] = began
-        if self._executor is None:
-            self._queue.append(document)
-            return
+        """Begin to evaluate a trial; without an executor it has ended when this returns."""
+        document["book_time"] = document["refresh_time"] = coarse_utcnow()
+        start = time.perf_counter()
+        outcome: dict[str, Any] | Exception | None = None
         try:
             spec, ctrl = spec_from_misc(document["misc"]), Ctrl(self._trials, document)
-            fn, point = self._domain.evaluate_async(spec, ctrl)
+            if self._executor is None:
+                outcome = self._domain.evaluate(spec, ctrl)
+            else:
+                fn, point = self._domain.evaluate_async(spec, ctrl)
         except Exception as error:
-            self._failed.append(_end(document, None, error, began, time.perf_counter() - start))
+            outcome = error
+        if outcome is not None:
+            self._ended.append(_end(document, outcome, time.perf_counter() - start))
             return
         try:
             future, executor = self._submit(fn, point)
@@ -97,27 +93,25 @@ class Pool:
             self._refused.append(document)
             raise
         else:
-            self._running[future] = document, began, start, executor
+            self._running[future] = document, start, executor
 
     def wait(self) -> list[Evaluated]:
         """Wait for at least one trial to end; empty only if none is running."""
-        if self._queue:
-            return [self._evaluate(self._queue.pop(0))]
-        if self._failed:
-            failed, self._failed = self._failed, []
-            return failed
+        if self._ended:
+            ended, self._ended = self._ended, []
+            return ended
         done, _ = wait_for(self._running, return_when=FIRST_COMPLETED)
         # In the order of their start, for ``done`` is a set.
         return [self._collect(future) for future in list(self._running) if future in done]
 
     def cancel(self) -> list[Document]:
         """Take back the trials whose evaluation has not begun."""
-        queued, self._queue, self._refused = self._queue + self._refused, [], []
+        withdrawn, self._refused = self._refused, []
         for future in [future for future in self._running if future.cancel()]:
-            document, *_, executor = self._running.pop(future)
+            document, _, executor = self._running.pop(future)
             self._give_back(executor)
-            queued.append(document)
-        return queued
+            withdrawn.append(document)
+        return withdrawn
 
     def close(self) -> None:
         """Shut down the executors made here; a busy one ends after its trial."""
@@ -146,41 +140,25 @@ class Pool:
         else:
             self._idle.append(executor)
 
-    def _evaluate(self, document: Document) -> Evaluated:
-        began, start = coarse_utcnow(), time.perf_counter()
-        result, error = None, None
-        try:
-            spec, ctrl = spec_from_misc(document["misc"]), Ctrl(self._trials, document)
-            result = self._domain.evaluate(spec, ctrl)
-        except Exception as raised:
-            error = raised
-        return _end(document, result, error, began, time.perf_counter() - start)
-
     def _collect(self, future: Future[Any]) -> Evaluated:
-        document, began, start, executor = self._running.pop(future)
-        result, seconds = None, time.perf_counter() - start
-        error: Exception | None = None
+        document, start, executor = self._running.pop(future)
+        seconds = time.perf_counter() - start
+        outcome: dict[str, Any] | Exception
         try:
             returned, seconds = future.result()
-            result = self._domain.evaluate_async2(returned, Ctrl(self._trials, document))
+            outcome = self._domain.evaluate_async2(returned, Ctrl(self._trials, document))
         except SystemExit:  # of the worker, not of this process
-            error = RuntimeError("The objective has called sys.exit().")
-        except Exception as raised:
-            error = raised
-        self._give_back(executor, died=isinstance(error, BrokenExecutor))
-        return _end(document, result, error, began, seconds)
+            outcome = RuntimeError("The objective has called sys.exit().")
+        except Exception as error:
+            outcome = error
+        self._give_back(executor, died=isinstance(outcome, BrokenExecutor))
+        return _end(document, outcome, seconds)
 
 
-def _end(
-    document: Document,
-    result: dict[str, Any] | None,
-    error: Exception | None,
-    began: datetime,
-    seconds: float,
-) -> Evaluated:
-    if error is not None:
-        logger.error("trial %s raised: %s", document["tid"], error)
-    return Evaluated(document, result, error, began, coarse_utcnow(), seconds)
+def _end(document: Document, outcome: dict[str, Any] | Exception, seconds: float) -> Evaluated:
+    if isinstance(outcome, Exception):
+        logger.error("trial %s raised: %s", document["tid"], outcome)
+    return Evaluated(document, outcome, coarse_utcnow(), seconds)
 
 
 def _measure(fn: Callable[[Any], Any], point: Any) -> tuple[Any, float]:

@@ -16,6 +16,7 @@ from hyperopt import STATUS_OK, Domain, Trials
 from automl_plugins.bandits.records import Pulls, loss_range
 from automl_plugins.bandits.report import ArmReport
 from automl_plugins.bandits.successive_filtering import Round, Unit
+from automl_plugins.newest import Newest
 from automl_plugins.records.trial import Status, Trial, as_number, oldest_running
 
 from ._arms import Arms, Split, arms_of
@@ -99,8 +100,8 @@ class Situation:
         return math.fsum(s for row in self.rows if not math.isnan(s := row.trial.seconds))
 
 
-#: Rows last read from trials, by number, with the arms and cost they were read for: a cache.
-_READ: WeakKeyDictionary[Trials, tuple[Arms, Cost, dict[int, Row]]] = WeakKeyDictionary()
+#: Rows read from trials, by number, for the newest arms and cost: a cache.
+_READ: WeakKeyDictionary[Trials, Newest[dict[int, Row]]] = WeakKeyDictionary()
 
 
 def read_pulls(
@@ -118,10 +119,7 @@ def read_pulls(
     of a finished trial, see ``charge``; ``new`` are trials that are not inserted yet. Unless
     ``all_alive``, the worker of a trial that many others have overtaken is presumed dead.
     """
-    known_arms, known_cost, read = _READ.get(trials, (None, None, {}))
-    if known_arms is not arms or known_cost is not cost:
-        read = {}
-    _READ[trials] = arms, cost, read
+    read = _READ.setdefault(trials, Newest()).get((arms, cost), dict)
     documents = [*all_documents(trials), *new]
     rows = []
     for document in documents:
@@ -160,10 +158,7 @@ def read_rounds(documents: Sequence[Document], search: Mapping[str, Any]) -> lis
 def charge(document: Document, cost: Cost, measured: float) -> float:
     """Seconds charged for a finished trial: by ``cost``, else ``measured``.
 
-    Failed trials may leave the cost out; others may not.
-
-    Raises:
-        ValueError: If ``cost`` gives anything but a finite number >= 0.
+    Failed trials may leave the cost out; ValueError for others, and for no finite number >= 0.
     """
     if cost is None:
         return measured

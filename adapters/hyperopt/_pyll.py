@@ -23,7 +23,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import (
     CategoricalHyperparameter,
@@ -36,7 +35,8 @@ from ConfigSpace.hyperparameters import (
 from hyperopt import hp, pyll
 
 from automl_plugins.records.trial import as_number
-from automl_plugins.spaces.conditions import satisfied
+from automl_plugins.spaces.branches import options_of
+from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import plain
 
 #: Keys whose value names an option that is a dict, in order of preference.
@@ -49,8 +49,8 @@ _HALF = 0.49999  # a rounding interval, open at both ends
 _INSIDE, _INSIDE_STEP = 1e-9, 1e-6
 
 
-#: The options under which a hyperparameter is active, by label of the choice; None if always.
-Places = dict[str, set[int]] | None
+#: The options under which a hyperparameter is active, by label of the choice; empty if always.
+Places = dict[str, set[int]]
 
 
 # --- nodes -----------------------------------------------------------------------------------
@@ -128,10 +128,8 @@ def find_switched(node: Any) -> str | None:
 def nodes(expr: Any, values: Mapping[str, Any] | None = None) -> Iterator[Any]:
     """Nodes of an expression, each once, parents first.
 
-    Args:
-        expr: The expression.
-        values: If given, only nodes that a configuration with these values by label needs;
-            options of a choice without a value are left out.
+    With ``values`` by label only those that such a configuration needs; options of a choice
+    without a value are left out.
     """
     stack, seen = [expr], set()
     while stack:
@@ -176,28 +174,20 @@ def describe(node: Any) -> str:
 # --- conditions ------------------------------------------------------------------------------
 
 
-def below_foreign_switches(expr: Any, *, refuse: bool) -> set[str]:
-    """Labels below switches other than ``hp.choice``; ValueError for one if ``refuse`` is set."""
-    found: set[str] = set()
-    for node in pyll.dfs(expr):
-        if node.name == "switch" and find_switched(node) is None and depends(node.pos_args[0]):
-            if refuse:
-                raise ValueError(
-                    "The option of a switch depends on an expression,"
-                    f" {describe(node.pos_args[0])}: write it as hp.choice or hp.pchoice."
-                )
-            found.update(name for option in node.pos_args[1:] for name in labels(option))
-    return found
+def foreign_switches(expr: Any) -> list[Any]:
+    """Switches other than ``hp.choice`` whose option depends on hyperparameters."""
+    switches = (node for node in pyll.dfs(expr) if node.name == "switch")
+    return [n for n in switches if find_switched(n) is None and depends(n.pos_args[0])]
 
 
 def places_of(expr: Any) -> tuple[dict[str, Any], dict[str, Places]]:
     """The ``hyperopt_param`` nodes by label, outer ones first, and where each is active.
 
-    Raises:
-        ValueError: For two hyperparameters with the same label.
+    ValueError for two hyperparameters with the same label.
     """
     params: dict[str, Any] = {}
     places: dict[str, Places] = {}
+    always: set[str] = set()
     stack: list[tuple[Any, tuple[str, int] | None]] = [(expr, None)]  # with the nearest option
     seen = set()
     while stack:
@@ -217,28 +207,26 @@ def places_of(expr: Any) -> tuple[dict[str, Any], dict[str, Places]]:
             raise ValueError(
                 f"Two hyperparameters have the label {label!r}: give them different labels."
             )
-        known = places.setdefault(label, {})
-        if under is None or known is None:
-            places[label] = None
+        where = places.setdefault(label, {})
+        if under is None:
+            always.add(label)
         else:
-            known.setdefault(under[0], set()).add(under[1])
-    return params, places
+            where.setdefault(under[0], set()).add(under[1])
+    return params, places | {label: {} for label in always}
 
 
 def simplify(where: Places, places: Mapping[str, Places], found: Mapping[str, Choice]) -> Places:
     """Replace a choice of which every option counts by the places where it is active itself."""
-    while where is not None:
+    while True:
         whole = next((p for p in where if where[p] >= set(found[p].possible)), None)
         if whole is None:
             return where
-        above = places[whole]
-        if above is None:
-            return None
+        if not places[whole]:
+            return {}
         rest = {p: set(indices) for p, indices in where.items() if p != whole}
-        for parent, indices in above.items():
+        for parent, indices in places[whole].items():
             rest.setdefault(parent, set()).update(indices)
         where = rest
-    return None
 
 
 # --- names of options ------------------------------------------------------------------------
@@ -364,31 +352,24 @@ def expression(space: ConfigurationSpace) -> dict[str, Any]:
         fmin(objective, space, algo=gbqr, max_evals=60)
     """
     first: dict[str, Any] = {}
-    options: dict[str, list[dict[str, Any]]] = {}  # by categorical: the nodes under each value
-    for name in space:
-        parent = space[name]
-        if isinstance(parent, CategoricalHyperparameter):
-            options[name] = [{} for _ in parent.choices]
+    options: dict[str, list[dict[str, Any]]] = {  # by categorical: the nodes under each value
+        name: [{} for _ in parent.choices]
+        for name, parent in space.items()
+        if isinstance(parent, CategoricalHyperparameter)
+    }
     for name in reversed(list(space.at)):  # children first
         if isinstance(space[name], Constant):
             continue
         node = _node(space[name], options.get(name, []))
         parents = {parent.name for parent in space.parents_of[name]}
         if len(parents) == 1 and (parent_name := parents.pop()) in options:
-            for index in _active_under(space, name, parent_name):
-                options[parent_name][index][name] = node
+            named = zip(options_of(space, parent_name), options[parent_name], strict=True)
+            for value, nested in named:
+                if is_active(space, name, {parent_name: value}):
+                    nested[name] = node
         else:
             first[name] = node
     return first or {"nothing to choose": 0}  # Hyperopt refuses an empty space
-
-
-def _active_under(space: ConfigurationSpace, name: str, parent: str) -> list[int]:
-    """Indices of the options of ``parent``, the only one, that activate a hyperparameter."""
-    size = len(space[parent].choices)  # type: ignore[attr-defined]
-    columns = np.full((len(space), size), math.nan)
-    columns[space.index_of[parent]] = np.arange(size)
-    holds = [satisfied(condition, columns) for condition in space.parent_conditions_of[name]]
-    return [int(index) for index in np.flatnonzero(np.all(holds, axis=0))]
 
 
 def _node(hyperparameter: Any, options: Sequence[dict[str, Any]]) -> Any:

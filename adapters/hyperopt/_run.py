@@ -26,7 +26,16 @@ from ._pool import Evaluated, Pool
 from ._private import all_documents, dump
 from ._pulls import Situation, charge
 from .algos import Boasf
-from .trials import NOTE, UNFINISHED, Document, new_document, note_of, values_of
+from .trials import (
+    NOTE,
+    UNFINISHED,
+    Document,
+    begin,
+    finished_documents,
+    new_document,
+    note_of,
+    values_of,
+)
 
 logger = logging.getLogger("automl_plugins.adapters.hyperopt.boasf")
 
@@ -136,29 +145,24 @@ class Run:
             if not found:
                 return None
             (document,) = found
-        tid, self._id = self._id, None
-        self.trials.insert_trial_docs([document])
-        self.trials.refresh()
-        # The inserted document may be a copy.
-        document = next(d for d in reversed(self.trials.trials) if d["tid"] == tid)
-        document["state"] = JOB_STATE_RUNNING
-        return document
+        self._id = None
+        return begin(self.trials, document)
 
     def _tell(self, evaluated: Evaluated) -> Exception | None:
         """Store a result; return the exception if it ends the search."""
-        document, error = evaluated.document, evaluated.error
-        document["book_time"], document["refresh_time"] = evaluated.began, evaluated.ended
-        if evaluated.result is None:
+        document, outcome = evaluated.document, evaluated.outcome
+        document["refresh_time"] = evaluated.ended
+        if isinstance(outcome, Exception):
             document["state"] = JOB_STATE_ERROR
-            document["misc"]["error"] = (str(type(error)), str(error))
+            document["misc"]["error"] = (str(type(outcome)), str(outcome))
         else:
-            document["state"], document["result"] = JOB_STATE_DONE, evaluated.result
+            document["state"], document["result"] = JOB_STATE_DONE, outcome
         self.trials.refresh()
         seconds = charge(document, self.method.cost, evaluated.seconds)
         document["misc"][NOTE] = {**note_of(document), "seconds": seconds}
         self._save()
-        if error is not None:
-            return None if self.catch_eval_exceptions else error
+        if isinstance(outcome, Exception):
+            return None if self.catch_eval_exceptions else outcome
         # Hyperopt's early-stop functions read the loss of the latest trial, so it must have one.
         valued = document["result"].get("status") == STATUS_OK
         if self.early_stop_fn is not None and valued and not self._stopped:
@@ -171,9 +175,9 @@ class Run:
 
     def _list_finished(self, latest: Document) -> Trials:
         """The finished trials without the running ones, the latest last."""
-        done = [d for d in self.trials.trials if d["state"] == JOB_STATE_DONE]
-        done.sort(key=lambda d: (d is latest, d["refresh_time"], d["tid"]))
-        return trials_from_docs(done, validate=False)
+        done = [d for d in finished_documents(self.trials) if d["state"] == JOB_STATE_DONE]
+        others = [document for document in done if document is not latest]
+        return trials_from_docs([*others, latest], validate=False)
 
     def _withdraw(self) -> None:
         """Make trials that have not begun new again."""

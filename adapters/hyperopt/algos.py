@@ -28,23 +28,11 @@ from automl_plugins.bandits.model_weights import draw_weighted
 from automl_plugins.bandits.policy import ArmChoice, Policy
 from automl_plugins.bandits.records import loss_range
 from automl_plugins.bandits.report import describe_losses, describe_round
-from automl_plugins.bandits.successive_filtering import (
-    PAPER,
-    Score,
-    SuccessiveFiltering,
-    Unit,
-)
+from automl_plugins.bandits.successive_filtering import PAPER, Score, SuccessiveFiltering, Unit
 from automl_plugins.proposers.explanation import ArmFacts
 from automl_plugins.streams import Streams
 
-from ._arms import (
-    Arms,
-    ArmSpace,
-    Split,
-    Weights,
-    arms_of,
-    option_weights,
-)
+from ._arms import Arms, ArmSpace, Split, Weights, arms_of, option_weights
 from ._pulls import Cost, Situation, last_search, read_pulls, read_rounds
 from .proposing import Algorithm, Suggest
 from .trials import NOTE, Document, new_document
@@ -56,11 +44,6 @@ P = ParamSpec("P")
 
 class ArmAlgorithm(Algorithm[P]):
     """The ``algo=`` of a method, whose options are the arguments of its class."""
-
-    def check_options(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Return the options; the method raises for invalid ones."""
-        self.described(**options)
-        return options
 
     def suggest(
         self,
@@ -80,7 +63,7 @@ class ArmMethod(ABC):
 
     Attributes:
         label, inner, seed, reward_range: See ``Bandit``; the seed is used by ``Algorithm``.
-        cost: See ``Boasf``.
+        split, max_arms, cost: See ``Boasf``.
         repeats: Whether a configuration may be tried twice.
         owns_workers: Whether every running trial is one of this process, so none has been left
             by a worker that died.
@@ -91,6 +74,8 @@ class ArmMethod(ABC):
     label: str | None
     inner: Suggest | str
     seed: int | None
+    split: Split | None = None
+    max_arms: int = 32
     reward_range: tuple[float, float] | None = None
     cost: Cost = None
     repeats: bool = False
@@ -100,12 +85,8 @@ class ArmMethod(ABC):
         self.reward_range = loss_range(self.reward_range)
 
     def space(self, domain: Domain) -> ArmSpace:
-        """The search space divided into arms.
-
-        Raises:
-            ValueError: If it has no arms.
-        """
-        return arms_of(domain, label=self.label)
+        """The search space divided into arms; ValueError if it has none."""
+        return arms_of(domain, label=self.label, split=self.split, max_arms=self.max_arms)
 
     @abstractmethod
     def choose(
@@ -154,10 +135,9 @@ class ArmMethod(ABC):
 
     def read(self, domain: Domain, trials: Trials, new: Sequence[Document] = ()) -> Situation:
         """All trials as pulls, including ``new`` ones that are not inserted yet."""
-        arms = self.space(domain).arms
         return read_pulls(
             trials,
-            arms,
+            self.space(domain).arms,
             cost=self.cost,
             reward_range=self.reward_range,
             new=new,
@@ -351,10 +331,6 @@ class Boasf(ArmMethod):
         """Unit of the budget."""
         return "seconds" if self.max_evals is None else "trials"
 
-    def space(self, domain: Domain) -> ArmSpace:
-        """The options of a choice, or the cells of the space."""
-        return arms_of(domain, label=self.label, split=self.split, max_arms=self.max_arms)
-
     def search(self, arms: Arms) -> dict[str, Any]:
         """The arms, the budget and the number of rounds."""
         budget = {name: getattr(self, name) for name in ("budget_seconds", "max_evals", "rounds")}
@@ -403,12 +379,7 @@ _FEWEST = 3  # start-up trials of an arm: with fewer TPE has nothing to compare
 
 
 def inner_of(inner: Suggest | str, n_arms: int) -> Suggest:
-    """The suggest function for each of ``n_arms`` arms.
-
-    Hyperopt's TPE starts with ``n_startup_jobs=20`` random trials. Unless the number is given
-    (``functools.partial(tpe.suggest, n_startup_jobs=...)``) the arms share them: 20 / ``n_arms``
-    each, rounded up, but at least 3.
-    """
+    """The suggest function for each of ``n_arms`` arms, see ``Bandit``."""
     found = _NAMED.get(inner) if isinstance(inner, str) else inner
     if not callable(found):
         raise (ValueError if isinstance(inner, str) else TypeError)(

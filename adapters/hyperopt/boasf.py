@@ -15,14 +15,7 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-from hyperopt import (
-    Domain,
-    Trials,
-    progress,
-    pyll,
-    space_eval,
-    tpe,
-)
+from hyperopt import Domain, Trials, progress, pyll, space_eval, tpe
 from hyperopt.base import validate_loss_threshold, validate_timeout
 from hyperopt.exceptions import AllTrialsFailed, InvalidAnnotatedParameter
 from tqdm import tqdm

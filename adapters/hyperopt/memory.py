@@ -42,7 +42,7 @@ from automl_plugins.records.task_record import TaskRecord, UnnamedTask
 from automl_plugins.records.trial import Status, as_seconds
 
 from ._private import all_documents
-from .space import PyllSpace, SearchSpace, is_space, read_space
+from .space import SearchSpace, is_space, read_space
 from .trials import (
     NOTE,
     Document,
@@ -136,26 +136,6 @@ def _read_documents(documents: Sequence[Document], name: str, known: SearchSpace
     return TaskRecord.of(name, trials, space=known.space, framework="hyperopt")
 
 
-def read_fitting(
-    source: Trials, name: str, known: PyllSpace
-) -> tuple[TaskRecord, list[ValueError]]:
-    """The finished trials that are of a space, and why others are not.
-
-    Labels that the space does not have are ignored, unless a trial has no others.
-    """
-    trials, refused = [], []
-    for document in finished_documents(source):
-        drawn = values_of(document)
-        shared = {label: value for label, value in drawn.items() if label in known.space}
-        try:
-            config = known.values(shared or drawn)
-        except ValueError as error:
-            refused.append(error)
-        else:
-            trials.append(replace(read_trial(document), config=config))
-    return TaskRecord.of(name, trials, space=known.space, framework="hyperopt"), refused
-
-
 def meta_dataset_from_trials(
     trials: Mapping[str, Trials],
     space: Any,
@@ -190,13 +170,7 @@ def meta_dataset_from_trials(
         known = read_space(space)
         spaces, union = dict.fromkeys(trials, known), known.space if trials else None
     records = [read_task(own, name=name, space=spaces[name]) for name, own in trials.items()]
-    return dataset_of(
-        records,
-        union,
-        meta_features=meta_features,
-        tags=tags,
-        **options,
-    )
+    return dataset_of(records, union, meta_features=meta_features, tags=tags, **options)
 
 
 # --- runs of any origin as trials -----------------------------------------------------------

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from inspect import Parameter, Signature, signature
 from operator import itemgetter
@@ -36,15 +36,17 @@ from automl_plugins.spaces.values import to_values
 from automl_plugins.streams import Streams
 
 from ._private import all_documents
-from .memory import read_fitting
 from .space import PyllSpace, translate
 from .trials import (
     NOTE,
     PROPOSAL,
     Document,
     TrialReader,
+    finished_documents,
     new_document,
     note_of,
+    read_trial,
+    values_of,
 )
 
 logger = logging.getLogger(__name__)
@@ -83,10 +85,7 @@ class Algorithm(ABC, Generic[P]):
         self.name = self.__name__ = self.__qualname__ = described.__name__.lower()
 
     def __init_subclass__(cls, **arguments: Any) -> None:
-        """Write the docstrings of algorithms when they are read.
-
-        So importing an algorithm does not import its recipe.
-        """
+        """Write docstrings when they are read: importing an algorithm imports no recipe."""
         super().__init_subclass__(**arguments)
         cls.__doc__ = property(cls.document)  # type: ignore[assignment]
 
@@ -94,9 +93,10 @@ class Algorithm(ABC, Generic[P]):
         """The docstring of ``described``, with the documentation of every option."""
         return document_arguments({n: n for n in self._options}, self.described, *self.owners())
 
-    @abstractmethod
     def check_options(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Return the options, with opened files; raise for invalid ones."""
+        """Return the options, with opened files; ``described`` raises for invalid ones."""
+        self.described(**options)
+        return options
 
     @abstractmethod
     def suggest(
@@ -234,20 +234,17 @@ class ProposerAlgorithm(Algorithm[P]):
         return drawn
 
     def check_options(self, options: dict[str, Any]) -> dict[str, Any]:
-        """The options with what proposers share; the recipe raises for invalid ones.
-
-        A memory is opened, unless it is trials by name, and data become meta-features.
-        """
-        if options.get("memory") is not None:  # else the recipe raises if it needs one
-            options, task = describe_options(options), options.get("task")
-            if (named := _trials_by_name(options["memory"])) is None:
-                options["memory"] = task_memory(options["memory"], task=task)
-            elif not set(named) - {task}:
-                raise MemoryMismatch(
-                    "memory has no trials of another task: nothing to learn from."
-                )
-        self._proposer(options, None, None)
-        return options
+        """See the base class; a memory is opened, and data become meta-features."""
+        if options.get("memory") is None:  # the recipe raises if it needs one
+            return super().check_options(options)
+        options, task = describe_options(options), options.get("task")
+        if (named := _trials_by_name(options["memory"])) is None:
+            options["memory"] = task_memory(options["memory"], task=task)
+            return super().check_options(options)
+        if not set(named) - {task}:
+            raise MemoryMismatch("memory has no trials of another task: nothing to learn from.")
+        # They can only be read once the space is known.
+        return super().check_options(options | {"memory": AUTO}) | {"memory": named}
 
     def suggest(
         self,
@@ -263,13 +260,12 @@ class ProposerAlgorithm(Algorithm[P]):
         key = tuple(sorted((n, _identity(value)) for n, value in options.items())), own
         known = self._searches.setdefault(domain, {})
         if key not in known:
-            reader = TrialReader(translate(domain.expr))
-            known[key] = _Search(self._proposer(options, reader.known, own), reader, options)
+            known[key] = self._begin(domain, options, own)
         search = known[key]
         documents = all_documents(trials)
         new: list[Document] = []
         for tid in new_ids:
-            history = search.reader.read(trials, [*documents, *new], timed=search.proposer.timed)
+            history = search.reader.read(trials, [*documents, *new])
             proposal = self._propose(search, history, streams, tid)
             (found,) = to_values(search.reader.known.space, proposal.vector[None])
             values = search.reader.known.labels(found)
@@ -291,22 +287,17 @@ class ProposerAlgorithm(Algorithm[P]):
                     )
         return Proposal(space.sample(1, streams.generator("fallback", tid))[0], "random")
 
-    def _proposer(
-        self, options: Mapping[str, Any], known: PyllSpace | None, own: str | None
-    ) -> Proposer:
-        """Make the proposer, without the trials named ``own`` in its memory.
-
-        As long as the space is not ``known``, it does without trials by name.
-        """
-        if (named := _trials_by_name(options.get("memory"))) is None:
-            return self.described(**options)
-        if own is not None:
-            logger.info(f"The trials {own!r} of the memory are those of this search: left out.")
-        memory: Any = AUTO
-        if known is not None:
-            others = NamedTrials({n: t for n, t in named.items() if n != own}, known)
-            memory = TaskMemory(others, task=options.get("task"), filling=True)
-        return self.described(**{**options, "memory": memory})
+    def _begin(self, domain: Domain, options: Mapping[str, Any], own: str | None) -> _Search:
+        """A proposer on a search space, without the trials named ``own`` in its memory."""
+        reader, given = TrialReader(translate(domain.expr)), dict(options)
+        if (named := _trials_by_name(options.get("memory"))) is not None:
+            if own is not None:
+                logger.info(
+                    f"The trials {own!r} of the memory are those of this search: left out."
+                )
+            others = NamedTrials({n: t for n, t in named.items() if n != own}, reader.known)
+            given["memory"] = TaskMemory(others, task=options.get("task"), filling=True)
+        return _Search(self.described(**given), reader, options)
 
 
 def _identity(value: Any) -> tuple[str, Any]:
@@ -326,17 +317,24 @@ class NamedTrials:
     known: PyllSpace
 
     def records(self) -> list[TaskRecord]:
-        """The trials that are of the search space.
-
-        Raises:
-            MemoryMismatch: If there are trials, but only of another space.
-        """
+        """The trials that are of the search space; MemoryMismatch if all are of another one."""
+        space = self.known.space
         found: list[TaskRecord] = []
         refused: list[ValueError] = []
         for name, trials in self.trials.items():
-            record, errors = read_fitting(trials, name, self.known)
-            found += [record] if len(record) else []
-            refused += errors
+            fitting = []
+            for document in finished_documents(trials):
+                drawn = values_of(document)
+                # Labels that the space does not have are ignored, unless a trial has no others.
+                shared = {label: v for label, v in drawn.items() if label in space}
+                try:
+                    config = self.known.values(shared or drawn)
+                except ValueError as error:
+                    refused.append(error)
+                else:
+                    fitting.append(replace(read_trial(document), config=config))
+            if fitting:
+                found.append(TaskRecord.of(name, fitting, space=space, framework="hyperopt"))
         if refused:
             message = (
                 f"memory has {format_count(len(refused), 'trial')} of another search space, left"
@@ -350,11 +348,7 @@ class NamedTrials:
 
 
 def _trials_by_name(memory: Any) -> Mapping[str, Trials] | None:
-    """``memory`` if it is trials by name; None for a memory of another kind.
-
-    Raises:
-        TypeError: For trials without a name, or a mapping to something else.
-    """
+    """``memory`` if it is trials by name, else None; TypeError for trials without a name."""
     listed = memory if isinstance(memory, list | tuple) else [memory]
     if any(isinstance(trials, Trials) for trials in listed):
         raise TypeError(

@@ -10,13 +10,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from hyperopt import (
-    JOB_STATE_DONE,
-    JOB_STATE_RUNNING,
-    STATUS_FAIL,
-    STATUS_OK,
-    Trials,
-)
+from hyperopt import JOB_STATE_DONE, STATUS_FAIL, STATUS_OK, Trials
 
 from automl_plugins._arguments import check_kind
 from automl_plugins.frameworks import Method, NamedMethod, Outcome, Problem, Proposal, TrialStatus
@@ -28,7 +22,7 @@ from .algos import Boasf, boasf, full_name_of
 from .boasf import boasf_fmin
 from .proposing import Suggest
 from .space import ExpressionSpace
-from .trials import Document, values_of
+from .trials import Document, begin, values_of
 
 _MAX_FORBIDDEN = 1000  # forbidden proposals in a row after which a search gives up
 
@@ -116,30 +110,20 @@ class HyperoptSearch:
         self.trials = Trials()
 
     def ask(self) -> Proposal | None:
-        """The next configuration; None when ``algo`` has none, or only forbidden ones."""
+        """The next configuration, as in ``FMinIter.run``; None if all are forbidden, or none."""
         for _ in range(_MAX_FORBIDDEN):
-            if (document := self._suggest()) is None:
+            ids = self.trials.new_trial_ids(1)
+            self.trials.refresh()
+            seed = self._rstate.integers(2**31 - 1)
+            if not (documents := self._algo(ids, self._known.domain, self.trials, seed)):
                 return None
+            document = begin(self.trials, documents[0])
             config = self._known.values(values_of(document))
             vector = to_vector(self._vectors.space, config)
             if self._vectors.allowed(vector[None])[0]:
                 return Proposal(config, token=document)
             self._finish(document, {"status": STATUS_FAIL}, 0.0, 0.0)
         return None
-
-    def _suggest(self) -> Document | None:
-        """One trial as in ``FMinIter.run``: a document, inserted and running; None at the end."""
-        ids = self.trials.new_trial_ids(1)
-        self.trials.refresh()
-        seed = self._rstate.integers(2**31 - 1)
-        documents = self._algo(ids, self._known.domain, self.trials, seed)
-        if not documents:
-            return None
-        self.trials.insert_trial_docs(documents)
-        self.trials.refresh()
-        document: Document = self.trials.trials[-1]  # the inserted copy
-        document["state"] = JOB_STATE_RUNNING
-        return document
 
     def tell(self, proposal: Proposal, outcome: Outcome) -> None:
         """Finish the trial at its time on the simulated clock."""

@@ -61,12 +61,12 @@ from automl_plugins.spaces.scales import MOST_EXACT, Steps
 from automl_plugins.spaces.values import choices_of, find, placer, to_number
 
 from ._pyll import (
-    below_foreign_switches,
     choices,
     constant,
     depends,
     describe,
     expression,
+    foreign_switches,
     labels,
     places_of,
     simplify,
@@ -206,8 +206,10 @@ class ExpressionSpace:
                     continue
                 if isinstance(hyperparameter, Constant):
                     found[name] = hyperparameter.value
+                elif (known := choices_of(hyperparameter)) is not None:
+                    found[name] = known[round(float(drawn[name]))]
                 else:
-                    found[name] = _value(hyperparameter, float(drawn[name]))
+                    found[name] = _number(hyperparameter, float(drawn[name]))
         except (KeyError, IndexError) as error:
             raise ValueError(
                 f"A trial with the labels {', '.join(drawn) or 'none'} is not of this search"
@@ -231,11 +233,8 @@ class ExpressionSpace:
         return drawn
 
 
-def _value(hyperparameter: Any, drawn: float) -> Any:
-    known = choices_of(hyperparameter)
-    if known is not None:
-        whole = isinstance(hyperparameter, CategoricalHyperparameter)
-        return known[int(drawn) if whole else round(drawn)]
+def _number(hyperparameter: Any, drawn: float) -> float:
+    """A number that was drawn, rounded where it must be whole, within its range."""
     kind = int if isinstance(hyperparameter, IntegerHyperparameter) else float
     value = round(drawn) if kind is int else drawn
     return min(max(value, kind(hyperparameter.lower)), kind(hyperparameter.upper))
@@ -277,34 +276,38 @@ def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
             another hyperparameter, a switch that is not an ``hp.choice``.
     """
     expr = pyll.as_apply(space)
-    stand_ins = below_foreign_switches(expr, refuse=not lenient)
+    foreign = foreign_switches(expr)
+    if foreign and not lenient:
+        raise ValueError(
+            f"The option of a switch depends on an expression, {describe(foreign[0].pos_args[0])}:"
+            " write it as hp.choice or hp.pchoice."
+        )
+    stand_ins = {label for node in foreign for part in node.pos_args[1:] for label in labels(part)}
     params, places = places_of(expr)
     found = {label: c for label, c in choices(expr).items() if label not in stand_ins}
     options = {label: choice.names() for label, choice in found.items()}
     hyperparameters: list[Hyperparameter[Any, Any]] = []
     for label, node in params.items():
+        made: Hyperparameter[Any, Any] = UniformFloatHyperparameter(label, 0.0, 1.0)
         try:
-            hyperparameters.append(
-                UniformFloatHyperparameter(label, 0.0, 1.0)
-                if label in stand_ins
-                else categorical(label, options[label], weights=found[label].probabilities)
-                if label in found
-                else _hyperparameter(label, node.arg["obj"])
-            )
+            if label in found:
+                made = categorical(label, options[label], weights=found[label].probabilities)
+            elif label not in stand_ins:
+                made = _hyperparameter(label, node.arg["obj"])
         except ValueError:
             if not lenient:
                 raise
             stand_ins.add(label)
-            hyperparameters.append(UniformFloatHyperparameter(label, 0.0, 1.0))
+        hyperparameters.append(made)
     translated = ConfigurationSpace()
     translated.add(hyperparameters)
     limits: list[Any] = []
     for label, where in places.items():
-        if not where or set(where) & stand_ins:
+        if set(where) & stand_ins:
             continue
         parts = [
             one_of(translated[label], translated[parent], [options[parent][i] for i in sorted(to)])
-            for parent, to in (simplify(where, places, found) or {}).items()
+            for parent, to in simplify(where, places, found).items()
         ]
         if parts:
             limits.append(parts[0] if len(parts) == 1 else OrConjunction(*parts))
@@ -319,13 +322,7 @@ def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
 
 
 def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
-    """The hyperparameter of a distribution.
-
-    Raises:
-        ValueError: For a distribution that is not one of Hyperopt's, or whose range depends on
-            other hyperparameters or is too narrow for ConfigSpace; for a ``q`` that is not a
-            finite number above 0.
-    """
+    """The hyperparameter of a distribution; ValueError for one that ConfigSpace cannot express."""
     given = _constants(label, node)
     name, q = node.name, given.get("q")
     if name == "randint":

@@ -10,12 +10,10 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace.hyperparameters import IntegerHyperparameter
 from hyperopt import (
     JOB_STATE_DONE,
@@ -73,6 +71,15 @@ def new_document(trials: Trials, domain: Domain, tid: int, values: Mapping[str, 
     (document,) = trials.new_trial_docs([tid], [None], [domain.new_result()], [misc])
     written: Document = document
     return written
+
+
+def begin(trials: Trials, document: Document) -> Document:
+    """Insert a new trial, which is running then; its document there may be a copy."""
+    trials.insert_trial_docs([document])
+    trials.refresh()
+    inserted: Document = next(d for d in reversed(trials.trials) if d["tid"] == document["tid"])
+    inserted["state"] = JOB_STATE_RUNNING
+    return inserted
 
 
 def values_of(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,16 +181,12 @@ class TrialReader:
     def __init__(self, known: PyllSpace) -> None:
         self.known = known
         self.vectors = VectorSpace(known.space)
-        listed = [h for h in known.space.values() if choices_of(h) is not None]
+        listed = (h for h in known.space.values() if choices_of(h) is not None)
         self._listed = {h.name: encoder(h) for h in listed}
         self._read: WeakKeyDictionary[Trials, dict[int, _Read]] = WeakKeyDictionary()
 
-    def read(self, trials: Trials, documents: Iterable[Document], *, timed: bool) -> History:
-        """The documents of ``trials`` as a history; unless ``timed``, their seconds are unknown.
-
-        Raises:
-            ValueError: For trials that are not of this search space.
-        """
+    def read(self, trials: Trials, documents: Iterable[Document]) -> History:
+        """The documents of ``trials`` as a history; ValueError for trials of another space."""
         numbered = _numbered(d for d in documents if d["state"] in FINISHED + UNFINISHED)
         known = self._read.setdefault(trials, {})
         new = [(n, d) for n, d in numbered if n not in known or has_changed(d, known[n][0])]
@@ -193,13 +196,9 @@ class TrialReader:
             known[number] = source_of(document), trial, vector
         read = sorted((known[number] for number, _ in numbered), key=lambda r: r[1].place)
         vectors = np.array([r[2] for r in read], dtype=np.float64)
-        vectors = vectors.reshape(len(read), self.vectors.d)
-        history = History.of_trials(
-            Columns(r[1] for r in read),
-            vectors=self.vectors.activate(vectors),
-            missing=self._missing(vectors),
-        )
-        return history if timed else replace(history, seconds=np.full(len(read), math.nan))
+        vectors, missing = self.vectors.find_missing(vectors.reshape(len(read), self.vectors.d))
+        trials_read = Columns(trial for _, trial, _ in read)
+        return History.of_trials(trials_read, vectors=vectors, missing=missing)
 
     def _encode(self, vals: Sequence[Mapping[str, Sequence[Any]]]) -> FloatArray:
         """Vectors (n, d) of the ``vals`` of documents; inactive values are not removed yet."""
@@ -226,20 +225,6 @@ class TrialReader:
         drawn = np.where(drawn > 0, drawn, legal) if hyperparameter.log else drawn
         entries = hyperparameter.to_vector(drawn)
         return np.where(np.abs(entries - ends) > _ROUNDED, entries, ends)
-
-    def _missing(self, vectors: FloatArray) -> npt.NDArray[np.bool_]:
-        """Mask (n, d) of active hyperparameters without a value."""
-        absent = np.isnan(vectors)
-        if not absent.any():
-            return absent
-        wanted = self.vectors.activate(np.where(absent, self._defaults, vectors))
-        return absent & ~np.isnan(wanted)
-
-    @cached_property
-    def _defaults(self) -> FloatArray:
-        space = self.known.space
-        defaults = [space[n].to_vector(space[n].default_value) for n in self.vectors.names]
-        return np.array(defaults, dtype=np.float64)
 
 
 def _numbered(documents: Iterable[Document]) -> list[tuple[int, Document]]:
@@ -312,8 +297,7 @@ def _explain_document(document: Document) -> Explanation:
     arm = ArmFacts.from_dict(note.get("why"))
     origin = "inner" if arm else "enqueued" if "arm" in note else "foreign"
     if isinstance(design, Mapping):
-        origins = {"random": "random", "space_filling": "design"}
-        origin = origins.get(str(design.get("design")), "suggested")
+        origin = "random" if design.get("design") == "random" else "suggested"
     return Explanation.from_proposal(document["tid"], note.get(PROPOSAL), arm=arm, origin=origin)
 
 

@@ -272,10 +272,9 @@ class _Rows:
             # Drop values that were proposed before their condition was known.
             active = ~np.isnan(space.activate(vectors[partial]))
             vectors[partial] = np.where(proposed[partial] & ~active, np.nan, vectors[partial])
-        # A parent without a value counts as its first one; ``fill_gaps`` completes what it draws.
-        active = ~np.isnan(space.activate(np.nan_to_num(vectors)))
+        _, missing = space.find_missing(vectors)  # ``fill_gaps`` completes what it draws
         is_running = np.array([row.status == Status.RUNNING for row in trials], dtype=bool)
-        return cls(vectors, np.where(np.isnan(vectors), active, proposed & is_running[:, None]))
+        return cls(vectors, np.where(np.isnan(vectors), missing, proposed & is_running[:, None]))
 
     def followed_by(self, others: _Rows) -> _Rows:
         return _Rows(

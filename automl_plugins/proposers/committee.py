@@ -77,7 +77,6 @@ class Committee:
         self.members = dict(members)
         self.prior = np.array([prior.get(name, 1.0) for name in members])
         self.tempering = tempering
-        self.timed = any(member.timed for member in members.values())
         self._trusted: Newest[dict[str, float]] = Newest()
 
     def __repr__(self) -> str:

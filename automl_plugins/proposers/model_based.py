@@ -205,7 +205,6 @@ class ModelBasedProposer:
 
     def __init__(self, settings: ProposerSettings) -> None:
         self.settings = settings
-        self.timed = settings.timed
         self._fitted: Newest[FittedModels] = Newest()
         self._conditioned: Newest[FittedModels] = Newest()
 

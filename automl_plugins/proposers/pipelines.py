@@ -85,8 +85,6 @@ class PipelineProposer:
         ValueError: For an argument outside its range, or a memory without another task.
     """
 
-    timed = False
-
     def __init__(
         self,
         memory: Memory | AlignedMemory,

@@ -115,11 +115,6 @@ class Proposal:
 class Proposer(Protocol):
     """The protocol that adapters use: ``propose`` is pure, except for caches."""
 
-    @property
-    def timed(self) -> bool:
-        """Whether the seconds of the history matter."""
-        ...
-
     def propose(
         self,
         space: VectorSpace,

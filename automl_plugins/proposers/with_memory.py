@@ -45,7 +45,6 @@ class WithFallback:
         self.proposer = proposer
         self.fallback = fallback
         self.memory = memory
-        self.timed = proposer.timed or fallback.timed
         self._warned_of: set[type[Exception]] = set()
 
     def propose(
@@ -162,7 +161,6 @@ class SuggestedStart:
         check_integer("n_suggested", n_suggested, 0)
         self.memory = memory
         self.proposer = proposer
-        self.timed = proposer.timed
         self.n_suggested = n_suggested
         self.meta_features = dict(meta_features) if meta_features else None
         self._suggested: Newest[FloatArray] = Newest()

@@ -90,10 +90,10 @@ class VectorSpace:
 
     def activate(self, vectors: FloatArray) -> FloatArray:
         """Copy of ``vectors`` (n, d) in which inactive columns are NaN."""
-        return self._activate(vectors)[0]
+        return self.find_missing(vectors)[0]
 
-    def _activate(self, vectors: FloatArray) -> tuple[FloatArray, bool]:
-        """The same, and whether an active hyperparameter has no value."""
+    def find_missing(self, vectors: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """The same, and a mask (n, d) of the active hyperparameters without a value."""
         out = np.array(vectors, dtype=np.float64)
         missing = np.isnan(out)
         for each in self._deactivations:
@@ -101,7 +101,7 @@ class VectorSpace:
             # A slice gives a view of ``out``; what is written to a list of columns would be lost.
             out[:, each.children][inactive] = np.nan
             missing[:, each.children][inactive] = False
-        return out, bool(missing.any())
+        return out, missing
 
     @cached_property
     def _deactivations(self) -> list[Deactivation]:
@@ -221,8 +221,8 @@ class VectorSpace:
             return vectors
         # Always drawn, so that the stream after it does not depend on what is missing.
         seed = _draw_seed(rng)
-        activated, incomplete = self._activate(vectors)
-        if not incomplete:
+        activated, missing = self.find_missing(vectors)
+        if not missing.any():
             return activated
         drawn = self._draw(len(vectors), seed)
         return self.activate(np.where(np.isnan(vectors), drawn, vectors))

@@ -218,7 +218,7 @@ def in_hyperopt(case: Case) -> dict[str, Seen | None]:
         with_hyperopt.record(print, store, "task", space).add(trials)
 
     return {
-        "sampler": of_history(reader.read(trials, trials._dynamic_trials, timed=True)),
+        "sampler": of_history(reader.read(trials, trials._dynamic_trials)),
         "memory": of_record(with_hyperopt.ADAPTER.read_task(trials, name="task", space=space)),
         "curves": of_searches(with_hyperopt.curves(trials, table="task", method="method")),
         "store": of_store(add),

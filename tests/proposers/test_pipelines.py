@@ -91,8 +91,6 @@ def search(proposer: PipelineProposer, n: int, task: int = 20) -> tuple[list[Pro
 class Fallback:
     """Its proposals have a loss of -1."""
 
-    timed = False
-
     def propose(self, space: VectorSpace, *args: Any) -> Proposal:
         return Proposal(np.full(space.d, 0.5), "random", loss=-1.0)
 

@@ -135,8 +135,6 @@ def test_higher_numbers_make_way_but_are_not_repeated() -> None:
 
 def test_published_configurations_are_not_computed_again() -> None:
     class Counting:
-        timed = False
-
         def __init__(self) -> None:
             self.asked: list[tuple[int, History]] = []
 
@@ -244,8 +242,6 @@ def test_rows_that_stopped_half_way_are_completed_always_with_the_same_values() 
     assert fill_gaps(space, history, Streams(6)).vectors[0, 2] != drawn[0]
 
     class Watching:
-        timed = False
-
         def propose(self, space: Any, history: History, *others: Any) -> Proposal:
             np.testing.assert_array_equal(history.vectors, filled.vectors)
             return Proposal(history.vectors[2], "model")

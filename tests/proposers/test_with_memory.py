@@ -39,8 +39,6 @@ def a_memory() -> TaskMemory:
 class Afterwards:
     """Always proposes the same configuration."""
 
-    timed = False
-
     def propose(self, *args: Any, **kwargs: Any) -> Proposal:
         return Proposal(np.array([0.123, 0.0]), "model")
 

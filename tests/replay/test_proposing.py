@@ -55,8 +55,6 @@ def a_table(n: int = 60) -> Table:
 class Scripted:
     """Proposes random configurations and keeps what it was shown."""
 
-    timed = False
-
     def __init__(self, fails: tuple[int, ...] = ()) -> None:
         self.fails = fails
         self.seen: list[tuple[int, History]] = []

@@ -81,9 +81,9 @@ def drawn(expr: Any, n: int, seed: int = 0) -> tuple[Domain, Trials]:
     return domain, trials
 
 
-def read(trials: Trials, expr: Any, *, timed: bool = True) -> History:
+def read(trials: Trials, expr: Any) -> History:
     reader = TrialReader(translate(expr))
-    history: History = reader.read(trials, trials._dynamic_trials, timed=timed)
+    history: History = reader.read(trials, trials._dynamic_trials)
     return history
 
 
@@ -141,21 +141,20 @@ def test_trials_are_in_the_order_in_which_they_finished() -> None:
     assert history.number.tolist() == [5, 1, 2, 0, 4]
     assert history.vectors[0, 0] == pytest.approx(trials.vals["x"][5])
     np.testing.assert_array_equal(history.seconds, [math.nan, 3.0, 3.0, 9.0, math.nan])
-    assert np.isnan(read(trials, X, timed=False).seconds).all()
 
 
 def test_results_are_read_again_and_trials_told_apart() -> None:
     reader = TrialReader(translate(X))
     (_, first), (_, second) = drawn(X, 2, seed=0), drawn(X, 2, seed=1)
-    before = reader.read(first, first.trials, timed=False)
-    other = reader.read(second, second.trials, timed=False)
+    before = reader.read(first, first.trials)
+    other = reader.read(second, second.trials)
     assert not np.array_equal(before.vectors, other.vectors)
     finished(first, 1, JOB_STATE_DONE, OK | {"loss": 4.0}, 0, 1)
-    after = reader.read(first, first.trials, timed=False)
+    after = reader.read(first, first.trials)
     assert after.number.tolist() == [1, 0] and after.losses[0] == 4.0
     assert np.array_equal(after.vectors, before.vectors[::-1])
     first._dynamic_trials[1]["result"]["loss"] = 5.0
-    assert reader.read(first, first.trials, timed=False).losses[0] == 5.0
+    assert reader.read(first, first.trials).losses[0] == 5.0
 
 
 def test_no_trials() -> None:
@@ -186,7 +185,7 @@ def test_missing_inactive_and_illegal_values(
     for part in ("idxs", "vals") if lacks else ():
         kept = {label: drawn for label, drawn in document["misc"][part].items() if drawn}
         document["misc"][part] = kept
-    history = reader.read(trials, [document], timed=False)
+    history = reader.read(trials, [document])
     row = dict(zip(reader.vectors.names, history.vectors[0].tolist(), strict=True))
     assert {name: entry for name, entry in row.items() if not math.isnan(entry)} == expected
     absent = zip(reader.vectors.names, history.missing[0], strict=True)
@@ -199,7 +198,7 @@ def test_a_normal_value_beyond_the_range_is_not_taken_for_its_end() -> None:
     domain = Domain(None, expr, pass_expr_memo_ctrl=False)
     values = ({"n": 5.5, "l": math.exp(5.5)}, {"n": -5.5, "l": 0.0})  # 0: rounded, as by q
     documents = [new_document(trials, domain, i, v) for i, v in enumerate(values)]
-    history = reader.read(trials, documents, timed=False)
+    history = reader.read(trials, documents)
     place = 0.5 + 0.5 * 5.5 / 3.7190165
     named = dict(zip(reader.vectors.names, history.vectors.T, strict=True))
     np.testing.assert_allclose(named["n"], [place, 1.0 - place], atol=1e-6)
@@ -347,7 +346,7 @@ def test_numbers_that_hyperopt_gives_twice_are_told_apart() -> None:
     trials.insert_trial_docs(gbqr(seed=1)([again], domain, trials, 0))
     trials.refresh()
     reader = TrialReader(translate(X))
-    history = reader.read(trials, trials._dynamic_trials, timed=False)
+    history = reader.read(trials, trials._dynamic_trials)
     assert sorted(history.number.tolist()) == [-3 - 2**32, 0, 1, 2]
     assert len(set(history.vectors[:, 0].tolist())) == 4
     (document,) = gbqr(seed=1)([3], domain, trials, 0)
@@ -367,6 +366,6 @@ def test_new_trials_are_encoded_at_once(monkeypatch: pytest.MonkeyPatch) -> None
         return encode(self, value)
 
     monkeypatch.setattr(UniformFloatHyperparameter, "to_vector", counted)
-    history = TrialReader(known).read(trials, documents, timed=False)
+    history = TrialReader(known).read(trials, documents)
     np.testing.assert_allclose(history.vectors[:, known.space.index_of["x"]], np.arange(9) / 8)
     assert len(calls) == 2

@@ -249,8 +249,6 @@ def test_turns_may_be_nested_and_end_with_an_error() -> None:
 class Corner:
     """Number ``k`` gets the first value that is free; what others get is guessed wrongly."""
 
-    timed = False
-
     def __init__(self, k: int, values: Sequence[float]) -> None:
         self.k, self.values = k, values
         self.meanwhile: Callable[[], Any] = lambda: None
@@ -318,8 +316,6 @@ def test_workers_wait_for_what_others_are_about_to_publish(
     proposer = own._proposer
 
     class Asked:
-        timed = False
-
         def propose(self, *args: Any) -> Proposal:
             asked.append(args[3])
             found: Proposal = proposer.propose(*args)

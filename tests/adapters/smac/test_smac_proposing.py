@@ -97,8 +97,6 @@ HYPERBAND: dict[str, Any] = {
 class Watched:
     """Proposes at random, and remembers what it was shown."""
 
-    timed = False
-
     def __init__(self, answer: Callable[[int], Any] | None = None) -> None:
         self.shown: list[tuple[History, int]] = []
         self.answer = answer
