@@ -27,6 +27,7 @@ from smac import RunHistory, Scenario
 from smac.facade.abstract_facade import AbstractFacade
 from smac.runhistory import StatusType, TrialKey, TrialValue
 
+from automl_plugins.addresses import as_path
 from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.records.history import History
 from automl_plugins.records.scores import HUGE
@@ -142,7 +143,7 @@ def check_one_objective(who: str, scenario: Scenario) -> None:
 
 def owns(source: str) -> bool:
     """Whether a source is a folder with run histories, at most 3 levels down."""
-    return os.path.isdir(source) and any(_files(Path(source)))
+    return os.path.isdir(folder := as_path(source)) and any(_files(folder))
 
 
 def runs_in(sources: Source | Iterable[Source] | Mapping[str, Source]) -> list[Run]:
@@ -174,7 +175,7 @@ def runs_of(source: Any) -> list[Run]:
         raise TypeError(
             f"A run of SMAC is a run history, a facade or a folder with one, got {source!r}."
         )
-    files = sorted(_files(Path(source)))
+    files = sorted(_files(as_path(source)))
     if not files:
         raise ValueError(f"No {_FILE} in {source} or in folders up to {_DEPTH} levels below.")
     return [_read_file(file) for file in files]

@@ -151,7 +151,9 @@ def test_labels_must_be_known(history: RunHistory, tmp_path: Path) -> None:
     assert curves(RunHistory(), table="t", method="m")[0].trials == []
 
 
-def test_only_folders_with_run_histories_are_owned(tmp_path: Path) -> None:
+def test_only_folders_with_run_histories_are_owned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     deep = tmp_path / "a" / "b" / "c"
     deep.mkdir(parents=True)
     assert not owns(str(tmp_path)) and not owns("sqlite:///x.db") and not owns("x" * 10_000)
@@ -159,8 +161,12 @@ def test_only_folders_with_run_histories_are_owned(tmp_path: Path) -> None:
         curves(tmp_path)
     (deep / "runhistory.json").write_text("{}")
     assert owns(str(tmp_path)) and owns(str(deep)) and not owns(str(deep / "runhistory.json"))
-    with pytest.raises(ValueError, match=r"configspace\.json"):
-        curves(tmp_path)
+    for variable in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    assert owns("~/a")
+    for folder in (tmp_path, "~/a"):
+        with pytest.raises(ValueError, match=r"configspace\.json"):
+            curves(folder)
 
 
 def test_broken_files_are_errors(tmp_path: Path) -> None:
