@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
@@ -130,8 +131,12 @@ def _independent(trial: FrozenTrial, fixed: list[str]) -> list[str]:
 
     def is_proposed(name: str) -> bool:
         value: Any = proposed.get(name)
-        internal = trial.distributions[name].to_internal_repr(trial.params[name])
+        of = trial.distributions[name]
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        # Of a memory's wider range, the first trial has the nearest value.
+        if is_number and isinstance(of, FloatDistribution | IntDistribution):
+            value = min(max(value, of.low), of.high)
+        internal = of.to_internal_repr(trial.params[name])
         return is_number and math.isclose(value, internal, rel_tol=1e-9, abs_tol=1e-12)
 
     return [

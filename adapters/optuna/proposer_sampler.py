@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from optuna.distributions import BaseDistribution
+from optuna.distributions import BaseDistribution, IntDistribution
 from optuna.logging import get_logger
 from optuna.samplers import BaseSampler
 from optuna.study import Study
@@ -228,7 +228,9 @@ class ProposerSampler(SeededSampler):
             # The memory may write it without the prefix of a step, or as another interface does.
             written = {new: known for known, new in spelling([param_name], foretold, 1).items()}
             if (name := written.get(param_name, param_name)) in foretold:
-                found = value_in(param_distribution, foretold[name])
+                value = foretold[name]  # a share is not the nearest count
+                kind = int if isinstance(param_distribution, IntDistribution) else float
+                found = value_in(param_distribution, value, nearest=type(value) is kind)
                 if found is not ABSENT:
                     return found
             view = self._reader(study).view(study, trial)
