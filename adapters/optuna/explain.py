@@ -112,8 +112,7 @@ def _is_given(trial: FrozenTrial, enqueued: Mapping[str, Any]) -> bool:
     if trial.state == TrialState.WAITING:
         return bool(enqueued)
     return not trial.params.keys().isdisjoint(enqueued) and all(
-        name in enqueued or distribution.single()
-        for name, distribution in trial.distributions.items()
+        name in enqueued or d.single() for name, d in trial.distributions.items()
     )
 
 
@@ -133,9 +132,8 @@ def _independent(trial: FrozenTrial, fixed: list[str]) -> list[str]:
         value: Any = proposed.get(name)
         of = trial.distributions[name]
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        # Of a memory's wider range, the first trial has the nearest value.
         if is_number and isinstance(of, FloatDistribution | IntDistribution):
-            value = min(max(value, of.low), of.high)
+            value = min(max(value, of.low), of.high)  # the range of a memory may be wider
         internal = of.to_internal_repr(trial.params[name])
         return is_number and math.isclose(value, internal, rel_tol=1e-9, abs_tol=1e-12)
 

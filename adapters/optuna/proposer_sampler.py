@@ -167,8 +167,7 @@ class ProposerSampler(SeededSampler):
             self._warn_of_unasked(view)
             names, moving = frozenset(view.columns.distributions), view.columns.moving
             self._asked[_private.trial_key(study, trial)] = _Asked(names, moving, turns, view)
-            varied = {n: d for n, d in sorted(view.asked.items()) if not d.single()}
-            return {n: d for n, d in varied.items() if n not in moving}
+            return {n: d for n, d in sorted(view.asked.items()) if not (n in moving or d.single())}
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
