@@ -54,6 +54,7 @@ from .trials import (
 )
 
 _LEFT_OUT = {"new": JOB_STATE_NEW, "running": JOB_STATE_RUNNING, "cancelled": JOB_STATE_CANCEL}
+_AS_MEMORY = "or for a design memory=meta_dataset_from_trials({name: trials}, space)"
 
 
 # --- searches -------------------------------------------------------------------------------
@@ -120,13 +121,10 @@ def read_task(source: Trials, *, name: str | None = None, space: Any = None) -> 
     if name is None:
         keys = {document["exp_key"] for document in all_documents(source)}
         if len(keys) != 1 or None in keys:
-            raise UnnamedTask("Trials do not store what was tuned: pass name=.")
+            raise UnnamedTask(f"Trials do not store what was tuned: pass name=, {_AS_MEMORY}.")
         name = keys.pop()
     if space is None:
-        raise ValueError(
-            "Trials store only the index of an option: pass space=, the search space that fmin"
-            " was given, so that options become values."
-        )
+        raise ValueError(f"Trials store only the index of an option: pass space=, {_AS_MEMORY}.")
     return _read_documents(finished_documents(source), str(name), read_space(space))
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
@@ -111,8 +112,7 @@ def _is_given(trial: FrozenTrial, enqueued: Mapping[str, Any]) -> bool:
     if trial.state == TrialState.WAITING:
         return bool(enqueued)
     return not trial.params.keys().isdisjoint(enqueued) and all(
-        name in enqueued or distribution.single()
-        for name, distribution in trial.distributions.items()
+        name in enqueued or d.single() for name, d in trial.distributions.items()
     )
 
 
@@ -130,8 +130,11 @@ def _independent(trial: FrozenTrial, fixed: list[str]) -> list[str]:
 
     def is_proposed(name: str) -> bool:
         value: Any = proposed.get(name)
-        internal = trial.distributions[name].to_internal_repr(trial.params[name])
+        of = trial.distributions[name]
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and isinstance(of, FloatDistribution | IntDistribution):
+            value = min(max(value, of.low), of.high)  # the range of a memory may be wider
+        internal = of.to_internal_repr(trial.params[name])
         return is_number and math.isclose(value, internal, rel_tol=1e-9, abs_tol=1e-12)
 
     return [

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from optuna.distributions import BaseDistribution
+from optuna.distributions import BaseDistribution, IntDistribution
 from optuna.logging import get_logger
 from optuna.samplers import BaseSampler
 from optuna.study import Study
@@ -167,8 +167,7 @@ class ProposerSampler(SeededSampler):
             self._warn_of_unasked(view)
             names, moving = frozenset(view.columns.distributions), view.columns.moving
             self._asked[_private.trial_key(study, trial)] = _Asked(names, moving, turns, view)
-            varied = {n: d for n, d in sorted(view.asked.items()) if not d.single()}
-            return {n: d for n, d in varied.items() if n not in moving}
+            return {n: d for n, d in sorted(view.asked.items()) if not (n in moving or d.single())}
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -228,7 +227,9 @@ class ProposerSampler(SeededSampler):
             # The memory may write it without the prefix of a step, or as another interface does.
             written = {new: known for known, new in spelling([param_name], foretold, 1).items()}
             if (name := written.get(param_name, param_name)) in foretold:
-                found = value_in(param_distribution, foretold[name])
+                value = foretold[name]  # a share is not the nearest count
+                kind = int if isinstance(param_distribution, IntDistribution) else float
+                found = value_in(param_distribution, value, nearest=type(value) is kind)
                 if found is not ABSENT:
                     return found
             view = self._reader(study).view(study, trial)

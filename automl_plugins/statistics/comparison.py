@@ -216,9 +216,7 @@ def _remarks(scores: pd.DataFrame) -> list[str]:
     if len(values) == 1:
         remarks.append("There is one task only, so nothing can be tested and no p-value is given.")
     elif len(same := scores.columns[(values == values[0]).all(axis=0)]):
-        remarks.append(
-            f"The score is the same on every task, and is kept, of: {join_names(same)}."
-        )
+        remarks.append(f"The score is the same on every task, and is kept: {join_names(same)}.")
     if len(odd := scores.columns[np.isinf(values).any(axis=0)]):
         remarks.append(
             f"Infinite scores rank as they are; in the ADTM the worse infinity has distance 1 and"

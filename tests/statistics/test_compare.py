@@ -199,7 +199,7 @@ def test_two_methods_have_wilcoxon_alone() -> None:
 def test_a_constant_column_is_kept_and_noted() -> None:
     frame = random_frame(5, 3).assign(D=0.5)
     comparison = compare(frame)
-    assert noted(comparison, "same on every task, and is kept, of: D.")
+    assert noted(comparison, "The score is the same on every task, and is kept: D.")
     assert "D" in comparison.ranks
     assert not noted(compare(frame.drop(columns="D")), "same on every task")
 

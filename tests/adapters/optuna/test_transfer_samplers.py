@@ -127,6 +127,18 @@ def test_other_ranges_than_those_of_the_sources(log: pytest.LogCaptureFixture) -
     assert "sampled independently" not in log.text
 
 
+def test_the_first_trial_moves_what_is_outside_its_range_to_the_end_of_it() -> None:
+    sources = [studied("wide", lambda t: t.suggest_float("x", 0, 10) + t.suggest_float("s", 0, 1))]
+
+    def narrow(trial: optuna.Trial) -> float:
+        return trial.suggest_float("x", 20, 30, log=True) + trial.suggest_int("s", 5, 9)
+
+    first = search(AutoSampler(sources, seed=0), narrow, 1).trials[0]
+    # A share is not moved to a count: it is the middle.
+    assert first.params == {"x": 20.0, "s": 7}
+    assert "; s sampled independently" in str(explain(first))
+
+
 @pytest.mark.parametrize("kinds", [[True, None, "tree"], ["tree", "forest"], [0, "tree", 1.5]])
 def test_other_choices_and_kinds_of_distributions(kinds: list[Any]) -> None:
     """Optuna itself fails a trial that asks for another kind than was announced."""
