@@ -227,12 +227,12 @@ class DaskRunner(DaskParallelRunner):
             self._process_pending_trials()
         if self.count_available_workers() <= 0:
             self._client.wait_for_workers(1, timeout=_PATIENCE)
-        super().submit_trial(trial_info, **data)
-        self._submitted[self._pending_trials[-1].key] = trial_info, time.time()
+        trial = self._client.submit(self._single_worker.run_wrapper, trial_info=trial_info, **data)
+        self._pending_trials.append(trial)
+        self._submitted[trial.key] = trial_info, time.time()
 
     def _process_pending_trials(self) -> None:
-        done = [future for future in list[Any](self._pending_trials) if future.done()]
-        for future in done:
+        for future in [future for future in list[Any](self._pending_trials) if future.done()]:
             info, began = self._submitted[future.key]
             try:
                 # Not the configuration that has travelled: with integers on a log scale, or normal

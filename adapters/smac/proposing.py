@@ -190,7 +190,7 @@ class ProposerConfigSelector(Selector):
         else:
             values = (v for k, v in self.runhistory.items() if k.config_id == number)
             stored = next(filter(None, map(_read_note, values)), None)
-        return Explanation.from_proposal(number, stored, origin=_initial_origin(config))
+        return Explanation.from_proposal(number, stored, origin=_origin_of(config))
 
     def proposal_of(self, config: Configuration) -> Proposal | None:
         """The proposal of a configuration since the facade was made; None if there is none."""
@@ -311,9 +311,11 @@ def member_trust(source: RunHistory | AbstractFacade) -> dict[int, dict[str, flo
     return {number: trust for number, note in stored if (trust := read_trust(note))}
 
 
-def _initial_origin(config: Configuration) -> str:
-    """Why a configuration was tried that no proposer proposed, as a name of ``ORIGINS``."""
+def _origin_of(config: Configuration) -> str:
+    """Why a configuration without a note was tried, as a name of ``ORIGINS``."""
     origin = config.origin or ""
+    if origin.startswith("Proposer: "):  # its trial was interrupted, so it has no note
+        return origin.removeprefix("Proposer: ")
     if origin == "Initial design":  # SMAC writes that on ``additional_configs``
         return "enqueued"
     if not origin.startswith("Initial") or origin.endswith("Default"):

@@ -249,9 +249,7 @@ class Explanation:
         return f"{own}, earlier tasks {sum(self.shares.values()):.0%}, of them {largest}"
 
     def _origin(self) -> str:
-        if self.origin == "model":
-            if not self.n_rows:
-                return "was chosen by the surrogate model before any trial of its own"
+        if self.origin == "model" and self.n_rows:
             return f"{ORIGINS['model']}, fitted on {format_count(self.n_rows, 'trial')}"
         if self.origin == "inner" and self.arm is not None and self.arm.sampler:
             inside = ", the sampler of its arm" if self.arm.arm is not None else ""

@@ -6,6 +6,7 @@ import inspect
 import logging
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,9 @@ from smac.intensifier import abstract_intensifier
 from smac.main.config_selector import ConfigSelector
 from smac.main.exceptions import ConfigurationSpaceExhaustedException
 from smac.model.random_model import RandomModel
-from smac.runhistory import TrialValue
+from smac.runhistory import TrialInfo, TrialValue
 from smac.runner.dask_runner import DaskParallelRunner
+from smac.runner.target_function_runner import TargetFunctionRunner
 
 
 def scenario(folder: Path, **arguments: Any) -> Scenario:
@@ -112,6 +114,21 @@ def test_facades_make_their_optimizer_last_of_a_runner_that_may_be_replaced() ->
     assert "if self._close_client_at_del or force:" in runner
     assert inspect.getsource(DaskParallelRunner.iter_results).count("_process_pending_trials") == 1
     assert "self._results_queue.append(trial.result())" in runner
+
+
+def test_a_worker_that_dies_before_it_gets_a_trial_does_not_end_the_search(tmp_path: Path) -> None:
+    counts = iter([{"a worker": 1}])  # then there is none until it is restarted
+    client: Any = SimpleNamespace(
+        nthreads=lambda: next(counts, {}),
+        submit=lambda function, trial_info: SimpleNamespace(key=1, done=lambda: False),
+    )
+    single = TargetFunctionRunner(scenario(tmp_path), lambda config, seed: 0.0, ["config", "seed"])
+    own = DaskParallelRunner(single, patience=0, dask_client=client)
+    own._scheduler_file = None
+    runner = _private.DaskRunner.replacing(own)
+    config = scenario(tmp_path).configspace.get_default_configuration()
+    runner.submit_trial(TrialInfo(config))
+    assert runner.is_running()
 
 
 def test_intensifiers_end_with_their_selector() -> None:

@@ -630,6 +630,21 @@ def test_a_target_may_have_information_of_its_own(tmp_path: Path, note: Any) -> 
         assert value.additional_info == {"proposal": note, "automl_plugins": "0.1"}
 
 
+def test_an_interrupted_trial_was_proposed_by_this_package(tmp_path: Path) -> None:
+    costs = [1.0]
+
+    def interrupted(config: Configuration, seed: int = 0) -> float:
+        if costs:
+            return costs.pop()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        search(facade(tmp_path, Watched(), function=interrupted))
+    smac = facade(tmp_path, Watched(), function=interrupted, overwrite=False)
+    (running,) = smac.runhistory.get_running_configs()
+    assert str(selector_of(smac).explain(running)) == "Trial 2 was chosen by the surrogate model."
+
+
 def test_a_selector_forgets_the_facade_before(tmp_path: Path) -> None:
     proposer = Watched()
     never = ProbabilityRandomDesign(0.0)
