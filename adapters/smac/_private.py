@@ -227,6 +227,8 @@ class DaskRunner(DaskParallelRunner):
             self._process_pending_trials()
         if self.count_available_workers() <= 0:
             self._client.wait_for_workers(1, timeout=_PATIENCE)
+        # Not that of SMAC, which counts the workers once more and raises if the last one has died
+        # since; Dask holds the trial until there is one.
         trial = self._client.submit(self._single_worker.run_wrapper, trial_info=trial_info, **data)
         self._pending_trials.append(trial)
         self._submitted[trial.key] = trial_info, time.time()
