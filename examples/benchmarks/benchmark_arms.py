@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pandas as pd
 from automl_plugins.adapters import hyperopt, optuna
+from automl_plugins.adapters.optuna import AutoSampler
 from common import Quiet, run_command
 from hyperopt import rand, tpe
 from recorded_tables import oboe
@@ -61,12 +62,17 @@ def blind_methods() -> dict[str, Method]:
 def planning_methods(budget: float) -> dict[str, Method]:
     """Methods that divide a budget among the arms."""
     boasf = partial(hyperopt.optimizer, "boasf", budget_seconds=budget)
+    in_optuna = partial(
+        optuna.optimizer, "BOASFSampler", arm="algorithm", seconds=budget, cost=optuna.SECONDS
+    )
     return {
         "BOASF": boasf(),
         "BOASF mean": boasf(score="mean"),
         "BOASF as printed": boasf(score="mean", carry_debts=False),
-        "BOASF in Optuna": optuna.optimizer(
-            "BOASFSampler", arm="algorithm", seconds=budget, cost=optuna.SECONDS
+        "BOASF in Optuna": in_optuna(),
+        "BOASF of AutoSampler": in_optuna(inner=partial(AutoSampler, memory=None)),
+        "BOASF of AutoSampler by seconds": in_optuna(
+            inner=partial(AutoSampler, memory=None, cost=optuna.SECONDS)
         ),
     }
 
@@ -128,8 +134,8 @@ def searches(path: Path) -> pd.MultiIndex:
     return pd.MultiIndex.from_tuples(keys, names=["table", "method", "seed"])
 
 
-def report(every: int = 3) -> None:
-    """Print a table for each budget."""
+def report(every: int = 3, control: str = CONTROL) -> None:
+    """Print a table for each budget, against one of the methods."""
     for budget in BUDGETS:
         means = final(budget)
         wanted = [t.name for t in oboe(every)]
@@ -137,16 +143,16 @@ def report(every: int = 3) -> None:
         complete = means.dropna(axis=1)
         if missing := [m for m in means if m not in complete]:
             print(f"not yet run in full: {', '.join(map(str, missing))}")
-        result = compare(complete, control=CONTROL)
+        result = compare(complete, control=control)
         pairs = result.pairs.set_index(
-            "method_b" if CONTROL in set(result.pairs.method_a) else "method_a"
+            "method_b" if control in set(result.pairs.method_a) else "method_a"
         )
         rows = {}
         for method in complete.mean().sort_values().index:
-            values, gap = 100 * complete[method], complete[method] - complete[CONTROL]
+            values, gap = 100 * complete[method], complete[method] - complete[control]
             counts = f"{sum(gap < 0)}/{sum(gap == 0)}/{sum(gap > 0)}"
             rows[method] = values.mean(), values.median(), counts, pairs.p_finner.get(method)
-        columns = ["mean regret %", "median %", f"against {CONTROL}", "p (Finner)"]
+        columns = ["mean regret %", "median %", f"against {control}", "p (Finner)"]
         table = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
         print(f"\n## {budget:.0%} of the full grid's time, {len(complete)} data sets\n")
         print(table.to_markdown(floatfmt=("", ".2f", ".2f", "", ".2g")))
