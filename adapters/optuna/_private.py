@@ -8,7 +8,6 @@ that ``PartialFixedSampler`` fixes, or to ask whether a distribution contains a 
 from __future__ import annotations
 
 import copy
-import json
 import math
 from collections.abc import Callable, Container, Mapping, Sequence
 from datetime import datetime
@@ -33,7 +32,6 @@ _SHOWN = {  # dashboards sort and plot plain values only
     "bound": f"{_PREFIX}:predicted_bound",
     "seconds": f"{_PREFIX}:predicted_seconds",
 }
-_CHUNK = 2045  # characters of an attribute, as many as Optuna's CmaEsSampler writes at once
 
 
 TrialKey = tuple[int, int, int]
@@ -61,39 +59,22 @@ def storage_of(study: Study) -> Any:
 
 def write_proposal(study: Study, trial: FrozenTrial, values: Mapping[str, float]) -> None:
     """Publish the joint proposal of a running trial, in internal values, for other workers."""
-    _write_chunks(study, trial, _PROPOSAL, dict(values))
+    _write(study, trial, _PROPOSAL, dict(values))
 
 
 def read_proposal(trial: FrozenTrial) -> dict[str, float]:
-    """What ``write_proposal`` published, empty if nothing or not all of it is there yet."""
-    return dict(_read_chunks(trial, _PROPOSAL) or {})
+    """What ``write_proposal`` published; empty if nothing."""
+    return dict(trial.system_attrs.get(_PROPOSAL) or {})
 
 
 def write_positions(study: Study, trial: FrozenTrial, positions: Mapping[str, float]) -> None:
     """Publish the part of a proposal whose ranges are not known yet, as positions in them."""
-    _write_chunks(study, trial, _POSITIONS, dict(positions))
+    _write(study, trial, _POSITIONS, dict(positions))
 
 
 def read_positions(trial: FrozenTrial) -> dict[str, float]:
-    """What ``write_positions`` published, empty if nothing or not all of it is there yet."""
-    return dict(_read_chunks(trial, _POSITIONS) or {})
-
-
-def _write_chunks(study: Study, trial: FrozenTrial, key: str, content: Any) -> None:
-    text = json.dumps(content)
-    for i, start in enumerate(range(0, len(text), _CHUNK)):
-        _write(study, trial, f"{key}:{i}", text[start : start + _CHUNK])
-
-
-def _read_chunks(trial: FrozenTrial, key: str) -> Any:
-    chunks: list[str] = []
-    while (chunk := trial.system_attrs.get(f"{key}:{len(chunks)}")) is not None:
-        chunks.append(chunk)
-    try:
-        # A shorter text may have overwritten a longer one, whose last chunks are still there.
-        return json.JSONDecoder().raw_decode("".join(chunks))[0] if chunks else None
-    except (TypeError, ValueError):  # another worker is still writing its chunks
-        return None
+    """What ``write_positions`` published; empty if nothing."""
+    return dict(trial.system_attrs.get(_POSITIONS) or {})
 
 
 def _write(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
@@ -287,12 +268,12 @@ def write_rounds(
     study: Study, trial: FrozenTrial, arm: str, rounds: Sequence[Mapping[str, Any]]
 ) -> None:
     """Store the rounds of successive filtering that were opened for a trial."""
-    _write_chunks(study, trial, f"{_PREFIX}:rounds:{arm}", list(rounds))
+    _write(study, trial, f"{_PREFIX}:rounds:{arm}", list(rounds))
 
 
 def read_rounds(trial: FrozenTrial, arm: str) -> list[dict[str, Any]]:
-    """What ``write_rounds`` stored, empty if nothing or not all of it is there yet."""
-    return list(_read_chunks(trial, f"{_PREFIX}:rounds:{arm}") or ())
+    """What ``write_rounds`` stored; empty if nothing."""
+    return list(trial.system_attrs.get(f"{_PREFIX}:rounds:{arm}") or ())
 
 
 def write_rung(study: Study, trial: FrozenTrial, rung: int, outcome: Mapping[str, Any]) -> None:
