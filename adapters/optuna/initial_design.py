@@ -19,12 +19,7 @@ from automl_plugins.meta.designs import diverse
 from automl_plugins.meta.designs.design import Design, Suggestion
 from automl_plugins.meta.memories import Memory, read_memory, take_conditions
 from automl_plugins.meta.tasks import TaskDescription
-from automl_plugins.meta.warm_start import (
-    AnyDesign,
-    WarmStart,
-    advise,
-    n_suggestions,
-)
+from automl_plugins.meta.warm_start import AnyDesign, WarmStart, advise, n_suggestions
 from automl_plugins.proposers.design import space_filling
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace

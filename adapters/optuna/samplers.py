@@ -10,19 +10,10 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 
 from automl_plugins import recipes
-from automl_plugins._arguments import (
-    check_integer,
-    document_arguments,
-    preset,
-    refuse_foreign,
-)
+from automl_plugins._arguments import check_integer, document_arguments, preset, refuse_foreign
 from automl_plugins.proposers.model_based import ProposerSettings
 from automl_plugins.proposers.models import FailedTrials
-from automl_plugins.recipes.without_memory import (
-    CostArguments,
-    GBQRArguments,
-    SurrogateArguments,
-)
+from automl_plugins.recipes.without_memory import CostArguments, GBQRArguments, SurrogateArguments
 from automl_plugins.surrogates import Surrogate
 
 from .proposer_sampler import ProposerSampler
