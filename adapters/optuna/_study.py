@@ -12,7 +12,7 @@ from optuna.logging import get_logger
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from automl_plugins.arrays import BoolArray, FloatArray
+from automl_plugins.arrays import FloatArray
 from automl_plugins.newest import Newest
 from automl_plugins.proposers.refits import refit_point
 from automl_plugins.records.history import History
@@ -21,8 +21,7 @@ from automl_plugins.spaces.conditions import Rule
 
 from . import _private
 from ._foresight import Foresight, explain_by_stopped, find_refuted
-from ._moving import positions_in
-from ._union import POSITION, UnionSpace
+from ._union import POSITION, UnionSpace, positions_in
 from .trials import Cost, StudyColumns, StudyTrial, UnusableCost, is_maximized, read_trial
 
 _logger = get_logger("optuna.automl_plugins")
@@ -106,8 +105,8 @@ class StudyReader:
         self._begun: int | None = None  # number of the first trial that the study was read for
         self._conditions: tuple[int, list[Rule], set[str]] = (-1, [], set())
         self._space: Newest[UnionSpace] = Newest()
-        # The space, the last finished trial, and the rows of all of them.
-        self._finished: tuple[UnionSpace, StudyTrial, _Rows] | None = None
+        # The space, the last finished trial, and the ``_rows`` of all of them.
+        self._finished: tuple[UnionSpace, StudyTrial, FloatArray] | None = None
 
     def view(self, study: Study, trial: FrozenTrial) -> View:
         """Read the new trials, in all brackets of ``HyperbandPruner``.
@@ -228,56 +227,37 @@ class StudyReader:
 
     def history(self, view: View, union: UnionSpace) -> History:
         """The core's history: finished rows, then the running ones."""
-        trials, finished = view.columns.trials, _Rows.of([], union)
+        trials, finished = view.columns.trials, _rows([], union)
         if self._finished is not None:
             known_union, last, rows = self._finished  # read once: threads share the reader
             # Finished trials are only added; one that ended before the last one moves it.
             is_begun = len(rows) <= len(trials) and trials[len(rows) - 1] is last
             finished = rows if is_begun and known_union is union else finished
-        finished = finished.followed_by(_Rows.of(trials[len(finished) :], union))
+        finished = np.concatenate([finished, _rows(trials[len(finished) :], union)])
         if trials:
             self._finished = union, trials[-1], finished
-        rows = finished.followed_by(_Rows.of(view.running.trials, union))
-        return History.of_trials(
-            view.columns, view.running, vectors=rows.vectors, missing=rows.missing
-        )
+        rows = np.concatenate([finished, _rows(view.running.trials, union)])
+        vectors, missing = rows[:, 0], rows[:, 1] > 0
+        return History.of_trials(view.columns, view.running, vectors=vectors, missing=missing)
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Trials in a space: their vectors (n, d), and the values that are missing (n, d)."""
+def _rows(trials: Sequence[StudyTrial], union: UnionSpace) -> FloatArray:
+    """Trials in a space (n, 2, d): their vectors, and 1 for each value that is missing.
 
-    vectors: FloatArray
-    missing: BoolArray
-
-    def __len__(self) -> int:
-        return len(self.vectors)
-
-    @classmethod
-    def of(cls, trials: Sequence[StudyTrial], union: UnionSpace) -> _Rows:
-        """The rows of ``trials``; of ranges that move, the positions in them.
-
-        Running and failed trials have proposed values of parameters that they have not asked for.
-        They count as values of failed trials, and as missing in running ones.
-        """
-        space = union.vectors
-        vectors = union.encode_all(
-            [row.constants | row.values | positions_in(row, union.moving) for row in trials]
-        )
-        partial = [i for i, row in enumerate(trials) if row.status != Status.COMPLETE]
-        proposed = np.zeros(vectors.shape, dtype=bool)
-        for i in partial:
-            proposed[i] = [name not in trials[i].distributions for name in union.column]
-        if partial:
-            # Drop values that were proposed before their condition was known.
-            active = ~np.isnan(space.activate(vectors[partial]))
-            vectors[partial] = np.where(proposed[partial] & ~active, np.nan, vectors[partial])
-        _, missing = space.find_missing(vectors)  # ``fill_gaps`` completes what it draws
-        is_running = np.array([row.status == Status.RUNNING for row in trials], dtype=bool)
-        return cls(vectors, np.where(np.isnan(vectors), missing, proposed & is_running[:, None]))
-
-    def followed_by(self, others: _Rows) -> _Rows:
-        return _Rows(
-            np.concatenate([self.vectors, others.vectors]),
-            np.concatenate([self.missing, others.missing]),
-        )
+    Of ranges that move, the vectors have the positions. Running and failed trials have proposed
+    values of parameters that they have not asked for: they count as values of failed trials, and
+    as missing in running ones.
+    """
+    vectors = union.encode_all(
+        [row.constants | row.values | positions_in(row, union.moving) for row in trials]
+    )
+    proposed = np.zeros(vectors.shape, dtype=bool)
+    for i, row in enumerate(trials):
+        if row.status != Status.COMPLETE:
+            proposed[i] = [name not in row.distributions for name in union.column]
+    activated, missing = union.vectors.find_missing(vectors)  # ``fill_gaps`` completes its draws
+    # Drop values that were proposed before their condition was known.
+    vectors[proposed & np.isnan(activated)] = np.nan
+    is_running = np.array([row.status == Status.RUNNING for row in trials], dtype=bool)
+    missing = np.where(np.isnan(vectors), missing, proposed & is_running[:, None])
+    return np.stack([vectors, missing], axis=1)

@@ -27,10 +27,9 @@ from automl_plugins.spaces.values import ABSENT
 from . import _private
 from ._even import even_value
 from ._foresight import Foresight
-from ._moving import taken_values, value_at
 from ._steps import merged_note
 from ._study import StudyReader, View
-from ._union import UnionSpace
+from ._union import UnionSpace, taken_values, value_at
 from .seeded_sampler import Cache, SeededSampler
 from .space import checked_ordinal, checked_space, value_in
 from .trials import Cost, check_cost

@@ -75,7 +75,7 @@ class StudyTrial(Trial):
         values: Of the parameters that could vary.
         constants: Of those whose range had one value in this trial.
         distributions: Of the parameters that could vary.
-        positions: Proposed positions in ranges that were not known, see ``_moving``.
+        positions: Proposed positions in ranges that were not known, see ``_union``.
         completed: As stored.
     """
 

@@ -17,9 +17,8 @@ from automl_plugins.adapters.optuna import (
     _private,
     explain,
 )
-from automl_plugins.adapters.optuna._moving import position_of, value_at
 from automl_plugins.adapters.optuna._study import StudyReader
-from automl_plugins.adapters.optuna._union import POSITION
+from automl_plugins.adapters.optuna._union import POSITION, position_of, value_at
 from automl_plugins.adapters.optuna.trials import StudyColumns, read_trial
 from objectives import search
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
