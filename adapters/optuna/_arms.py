@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -119,7 +120,7 @@ class Cells(Arms):
     distributions: dict[str, BaseDistribution]  # of the m split parameters
     parts: Mapping[str, tuple[BaseDistribution, ...]]  # of each of them, ascending
     cuts: Mapping[str, FloatArray]  # where the second part begins, the third and so on
-    places: IntArray  # (K, m): which part of each parameter each of the K cells has
+    places: tuple[Mapping[str, int], ...]  # of each cell: which part of each parameter it has
 
     @classmethod
     def from_partition(cls, key: str, cells: Partition, distributions: Distributions) -> Cells:
@@ -131,8 +132,8 @@ class Cells(Arms):
                 if domain not in domains[name]:
                     domains[name].append(domain)
         values = {n: [_values_of(d, part) for part in domains[n]] for n, d in own.items()}
-        places = [[domains[n].index(d) for n, d in cell.domains.items()] for cell in cells]
-        named = [{n: values[n][i] for n, i in zip(own, row, strict=True)} for row in places]
+        places = [{n: domains[n].index(d) for n, d in cell.domains.items()} for cell in cells]
+        named = [{n: values[n][i] for n, i in place.items()} for place in places]
         names = tuple(describe_cell(cell) for cell in named)
         return cls(
             key=key,
@@ -145,7 +146,7 @@ class Cells(Arms):
                 name: np.array([d[0] if isinstance(d, tuple) else d.low for d in found[1:]])
                 for name, found in domains.items()
             },
-            places=np.array(places, dtype=np.int64),
+            places=tuple(places),
         )
 
     @property
@@ -164,19 +165,17 @@ class Cells(Arms):
         return allowed[0] if len(allowed) == 1 else None
 
     def allowed(self, values: Mapping[str, Any]) -> list[int]:
-        agree = np.ones(len(self), dtype=bool)
-        for column, (name, distribution) in enumerate(self.distributions.items()):
-            if name in values:
-                internal = np.array([internal_of(distribution, values[name])])
-                if not np.isnan(internal):  # it is one of the choices
-                    agree &= self.places[:, column] == self._part(name, internal)
-        return np.flatnonzero(agree).tolist()
+        own: dict[str, int] = {}
+        for name in self.distributions.keys() & values.keys():
+            internal = internal_of(self.distributions[name], values[name])
+            if not math.isnan(internal):  # it is one of the choices
+                own[name] = int(self._part(name, np.array([internal]))[0])
+        return [i for i, place in enumerate(self.places) if own.items() <= place.items()]
 
     def narrow(self, index: int, name: str, distribution: BaseDistribution) -> BaseDistribution:
         if self.distributions.get(name) != distribution:  # its range has changed
             return distribution
-        column = list(self.distributions).index(name)
-        return self.parts[name][int(self.places[index, column])]
+        return self.parts[name][self.places[index][name]]
 
     def narrow_trial(self, index: int, trial: FrozenTrial) -> FrozenTrial:
         own = copy.copy(trial)
@@ -186,8 +185,8 @@ class Cells(Arms):
     def contains(self, index: int, name: str, internal: FloatArray) -> BoolArray:
         if name not in self.distributions:
             return super().contains(index, name, internal)
-        place = self.places[index, list(self.distributions).index(name)]
-        return np.asarray(np.isnan(internal) | (self._part(name, internal) == place))
+        inside = self._part(name, internal) == self.places[index][name]
+        return np.asarray(np.isnan(internal) | inside)
 
     def _part(self, name: str, internal: FloatArray) -> IntArray:
         """Number of the part in which internal values (n,) lie."""
