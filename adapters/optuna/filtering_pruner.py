@@ -70,21 +70,15 @@ class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
         n_startup_trials: int = 4,
         seed: int | None = None,
     ) -> None:
-        for name, value, low in (
-            ("min_resource", min_resource, 1),
-            ("reduction_factor", reduction_factor, 2),
-            ("n_startup_trials", n_startup_trials, 0),
-        ):
-            check_integer(name, value, low)
+        check_integer("min_resource", min_resource, 1)
+        check_integer("reduction_factor", reduction_factor, 2)
+        check_integer("n_startup_trials", n_startup_trials, 0)
         self._min_resource = int(min_resource)
         self._reduction_factor = int(reduction_factor)
         self._n_startup_trials = int(n_startup_trials)
         self._streams = Streams(seed)
         if seed is None:
-            _logger.info(
-                f"SuccessiveFilteringPruner drew seed={self._streams.seed}; pass it to repeat the"
-                " search."
-            )
+            _logger.info(f"{self} drew seed={self.seed}; pass it to repeat the search.")
 
     @property
     def seed(self) -> int:

@@ -119,10 +119,7 @@ class AutoSampler(TransferSampler):
         cost: See ``ProposerSampler``. If given, the gain is divided by the predicted seconds.
 
     Raises:
-        TypeError: For a memory of the wrong type, or an unknown option.
-        MemoryMismatch: For a memory from which nothing can be learnt, or that shares no parameter
-            with ``search_space``.
-        ValueError: For an argument outside its range.
+        TypeError, MemoryMismatch, ValueError: See ``TSTSampler``.
 
     Example::
 
