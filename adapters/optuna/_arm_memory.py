@@ -25,10 +25,10 @@ from automl_plugins.records.trial import Status
 from . import _private
 from ._arms import Arms, Choices, Split
 from ._steps import steps_of
-from ._study import Reading, StudyReader, View
+from ._study import StudyReader, View
 from ._union import UnionSpace
-from .space import hyperparameter_of, infer_rules
-from .trials import Cost, StudyTrial
+from .space import Distributions, hyperparameter_of, infer_rules
+from .trials import Cost, StudyColumns, StudyTrial
 
 _FULL = (TrialState.COMPLETE, TrialState.PRUNED)  # have asked for all of their parameters
 Budget = tuple[float, str]  # of a search by successive filtering, and its unit
@@ -43,7 +43,7 @@ class Situation:
     arms: Arms
     left: list[int]  # arms with untried configurations; all arms if there are none
     pulls: Pulls
-    parameters: Mapping[int, Mapping[str, BaseDistribution]]  # see ``ArmMemory``
+    parameters: Mapping[int, Distributions]  # see ``ArmMemory``
     rounds: tuple[Round, ...]  # of successive filtering, as stored
     union: Callable[[], UnionSpace]  # the space of all arms seen so far, conditions inferred
 
@@ -79,12 +79,11 @@ class ArmMemory(StudyReader):
         self._unions: dict[int, Newest[UnionSpace]] = defaultdict(Newest)
         self._grids: dict[int, Newest[Grid | None]] = defaultdict(Newest)
         self._storages: dict[int, _private.ArmStorage] = {}
-        self._reported: set[Any] = set()
         self.asked: BaseDistribution | None = None  # with which a trial served here asked for arms
         self._forget()
 
     def _forget(self) -> None:
-        self._reading = Reading()
+        self._columns = StudyColumns()
         self.owner: dict[int, int | None] = {}  # arm of each finished trial, by its number
         # By arm, the newest distribution of each other parameter that its complete and pruned
         # trials asked for, and that can vary.
@@ -170,12 +169,6 @@ class ArmMemory(StudyReader):
         first = self._first.get(name, distribution)
         is_choice = CategoricalDistribution in (type(first), type(distribution))
         return name in self._changed or (is_choice and first != distribution)
-
-    def first_time(self, event: Any) -> bool:
-        """Whether an event has not been reported yet; marks it as reported."""
-        reported = event in self._reported
-        self._reported.add(event)
-        return not reported
 
     # --- what the choice of an arm depends on ---------------------------------------------
 

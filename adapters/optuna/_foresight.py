@@ -17,7 +17,7 @@ from automl_plugins.records.trial import Status
 from automl_plugins.spaces.conditions import Rule
 from automl_plugins.spaces.values import finder, to_number
 
-from .space import infer_rules
+from .space import Distributions, infer_rules
 from .trials import StudyTrial
 
 
@@ -32,16 +32,12 @@ class Foresight:
     """
 
     def __init__(
-        self,
-        distributions: Mapping[str, BaseDistribution],
-        tasks: Iterable[Sequence[Mapping[str, Any]]],
+        self, distributions: Distributions, tasks: Iterable[Sequence[Mapping[str, Any]]]
     ) -> None:
         self.distributions = {n: d for n, d in distributions.items() if not d.single()}
         self._examples = _condense(tasks, self.distributions)
 
-    def rules(
-        self, values: Mapping[str, FloatArray], distributions: Mapping[str, BaseDistribution]
-    ) -> list[Rule]:
+    def rules(self, values: Mapping[str, FloatArray], distributions: Distributions) -> list[Rule]:
         """Conditions that explain both the complete trials and the earlier tasks.
 
         For a parameter without such conditions, or that no task has, those that explain the
@@ -67,7 +63,7 @@ class Foresight:
         return [rules[child] for child in sorted(rules)]
 
     def _internal(
-        self, distributions: Mapping[str, BaseDistribution]
+        self, distributions: Distributions
     ) -> tuple[dict[str, FloatArray], dict[str, BoolArray]]:
         """Examples (m,) by name in internal values, and whether the name occurs in their task."""
         names = sorted({n for known, _ in self._examples for n in known} & distributions.keys())
@@ -87,7 +83,7 @@ class Foresight:
 
 
 def explain_by_stopped(
-    trials: Sequence[StudyTrial], distributions: Mapping[str, BaseDistribution], rules: list[Rule]
+    trials: Sequence[StudyTrial], distributions: Distributions, rules: list[Rule]
 ) -> list[Rule]:
     """The ``rules``, and conditions that complete trials alone leave open.
 
@@ -96,12 +92,13 @@ def explain_by_stopped(
     asked for is trusted like that of complete ones. A failed one may have stopped before it asked
     for all: it may show for which choices a parameter is asked for, but no threshold.
     """
-    stopped = (Status.PRUNED, Status.FAILED)
     found = {rule.child: rule for rule in rules}
-    for n in range(1, len(stopped) + 1):
-        if not any(trial.status == stopped[n - 1] for trial in trials):
+    counting = [Status.COMPLETE]
+    for stopped in (Status.PRUNED, Status.FAILED):
+        counting.append(stopped)
+        rows = [t for t in trials if t.status in counting]
+        if not any(t.status == stopped for t in rows):
             continue
-        rows = [t for t in trials if t.status in (Status.COMPLETE, *stopped[:n])]
         asked = [
             {k: v for k, v in (t.constants | t.values).items() if k in t.config} for t in rows
         ]
@@ -109,12 +106,9 @@ def explain_by_stopped(
             name: np.array([row.get(name, math.nan) for row in asked]) for name in distributions
         }
         for rule in infer_rules(values, distributions):
-            trusted = rule.relation == "in" or stopped[n - 1] == Status.PRUNED
-            if (
-                trusted
-                and rule.child not in found
-                and not _decides(rule.child, rule.parent, found)
-            ):
+            trusted = rule.relation == "in" or stopped == Status.PRUNED
+            is_open = rule.child not in found and not _decides(rule.child, rule.parent, found)
+            if trusted and is_open:
                 found[rule.child] = rule
     return [found[child] for child in sorted(found)]
 
@@ -141,18 +135,16 @@ def find_refuted(
     by_child = {rule.child: rule for rule in rules}
     n = len(next(iter(values.values()))) if values else 0
     gone: set[str] = set()
-    while True:
-        before = len(gone)
-        for name in set(expected) - gone:
-            rule = by_child.get(name)
-            if rule is None or rule.parent in gone:
-                refuted = n > 0
-            else:
-                refuted = rule.parent in values and bool(_holds(rule, values).any())
-            if refuted:
-                gone.add(name)
-        if len(gone) == before:
-            return gone
+
+    def is_refuted(name: str) -> bool:
+        rule = by_child.get(name)
+        if rule is None or rule.parent in gone:
+            return n > 0
+        return rule.parent in values and bool(_holds(rule, values).any())
+
+    while new := set(filter(is_refuted, set(expected) - gone)):
+        gone |= new
+    return gone
 
 
 def _internal_reader(distribution: BaseDistribution) -> Callable[[Any], float | None]:
@@ -170,7 +162,7 @@ def _holds(rule: Rule, values: Mapping[str, FloatArray]) -> BoolArray:
 
 
 def _condense(
-    tasks: Iterable[Sequence[Mapping[str, Any]]], distributions: Mapping[str, BaseDistribution]
+    tasks: Iterable[Sequence[Mapping[str, Any]]], distributions: Distributions
 ) -> list[tuple[frozenset[str], dict[str, Any]]]:
     """Two examples for each combination of categories: its least and its largest numbers.
 

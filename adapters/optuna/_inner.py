@@ -5,19 +5,14 @@ from __future__ import annotations
 import copy
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 from zlib import crc32
 
 import numpy as np
-from optuna.distributions import (
-    BaseDistribution,
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
+from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial
@@ -27,10 +22,11 @@ from automl_plugins.streams import Streams
 from . import _private
 from ._arm_memory import Grid
 from ._arms import Arms, Choices
+from ._steps import Numeric
 from ._union import UnionSpace
 from .proposer_sampler import ProposerSampler
 from .seeded_sampler import Cache
-from .space import single_value
+from .space import Distributions, single_value
 
 Factory = Callable[..., BaseSampler]
 Inner = BaseSampler | Factory | None
@@ -105,16 +101,13 @@ class InnerSamplers:
             return self._copies[key]
         return self._fresh(n_arms, self.streams.integer("inner", number))
 
-    def of_name(
-        self, sampler: BaseSampler, n_arms: int, number: int, name: str, attempt: int = 0
-    ) -> BaseSampler:
-        """The sampler of a single parameter of trial ``number``, whose sampler is ``sampler``.
+    def of_name(self, sampler: BaseSampler, n_arms: int, index: Sequence[int]) -> BaseSampler:
+        """The sampler of a single parameter of a trial whose sampler is ``sampler``.
 
         Each parameter has its own stream, so its value does not depend on those asked before.
         """
         if isinstance(self._inner, BaseSampler) or isinstance(sampler, ProposerSampler):
             return sampler  # that of a proposer has streams by name, and knows what it proposed
-        index = (number, crc32(name.encode()), attempt)
         return self._fresh(n_arms, self.streams.integer("inner of a name", *index))
 
     def reseed_rng(self) -> None:
@@ -179,9 +172,7 @@ class Pull:
         space |= {name: whole.get(name, d) for name, d in self.joint.items()}
         return dict(sorted(space.items()))
 
-    def propose(
-        self, study: Study, trial: FrozenTrial, space: Mapping[str, BaseDistribution]
-    ) -> dict[str, Any]:
+    def propose(self, study: Study, trial: FrozenTrial, space: Distributions) -> dict[str, Any]:
         """The joint proposal for ``space``, the arm included.
 
         Args:
@@ -220,18 +211,16 @@ class Pull:
             own = self.arms.narrow(self.arm, name, distribution)
             if own.single() and not distribution.single():
                 return single_value(own)
+        index = (trial.number, crc32(name.encode()), attempt)
         if not can_be_sampled(own):
-            index = (trial.number, crc32(name.encode()), attempt)
             return _draw(name, own, self.samplers.streams.generator("beyond reckoning", *index))
-        sampler = self.samplers.of_name(self.sampler, n_arms, trial.number, name, attempt)
+        sampler = self.samplers.of_name(self.sampler, n_arms, index)
         seen = self.study
         if self.has_changed(name, distribution):
             seen = _private.without_foreign(seen, name, own)
         return sampler.sample_independent(seen, self._decided(trial), name, own)
 
-    def _jointly(
-        self, trial: FrozenTrial, space: Mapping[str, BaseDistribution]
-    ) -> dict[str, Any]:
+    def _jointly(self, trial: FrozenTrial, space: Distributions) -> dict[str, Any]:
         own = {name: self.joint.get(name, d) for name, d in space.items()}
         values = self.sampler.sample_relative(self.study, self._decided(trial), own)
         if not values:  # the sampler is still in its start-up
@@ -239,7 +228,7 @@ class Pull:
         return dict(values)
 
     def _distinct(
-        self, grid: Grid, study: Study, trial: FrozenTrial, space: Mapping[str, BaseDistribution]
+        self, grid: Grid, study: Study, trial: FrozenTrial, space: Distributions
     ) -> dict[str, Any]:
         """A proposal that the arm has not tried: redrawn, else the nearest untried one."""
         held = _private.held_values(study, trial)
@@ -278,7 +267,7 @@ def can_be_sampled(distribution: BaseDistribution) -> bool:
     """
     if isinstance(distribution, CategoricalDistribution) or distribution.single():
         return True
-    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    assert isinstance(distribution, Numeric)
     low, high, step = float(distribution.low), float(distribution.high), distribution.step or 0.0
     if distribution.log:
         low, high, step = math.log(low), math.log(high), step / high

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.samplers import BaseSampler, PartialFixedSampler
-from optuna.storages import BaseStorage, InMemoryStorage
+from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
@@ -57,23 +57,28 @@ def storage_of(study: Study) -> Any:
     return study._storage
 
 
-def write_proposal(study: Study, trial: FrozenTrial, values: Mapping[str, float]) -> None:
-    """Publish the joint proposal of a running trial, in internal values, for other workers."""
+def write_proposal(
+    study: Study,
+    trial: FrozenTrial,
+    values: Mapping[str, float],
+    positions: Mapping[str, float] | None = None,
+) -> None:
+    """Publish the joint proposal of a running trial, in internal values, for other workers.
+
+    Of ranges that are not known yet it has the positions in them.
+    """
+    if positions:  # first, for the values say that all is there
+        _write(study, trial, _POSITIONS, dict(positions))
     _write(study, trial, _PROPOSAL, dict(values))
 
 
 def read_proposal(trial: FrozenTrial) -> dict[str, float]:
-    """What ``write_proposal`` published; empty if nothing."""
+    """The values that ``write_proposal`` published; empty if nothing."""
     return dict(trial.system_attrs.get(_PROPOSAL) or {})
 
 
-def write_positions(study: Study, trial: FrozenTrial, positions: Mapping[str, float]) -> None:
-    """Publish the part of a proposal whose ranges are not known yet, as positions in them."""
-    _write(study, trial, _POSITIONS, dict(positions))
-
-
 def read_positions(trial: FrozenTrial) -> dict[str, float]:
-    """What ``write_positions`` published; empty if nothing."""
+    """The positions that ``write_proposal`` published; empty if none."""
     return dict(trial.system_attrs.get(_POSITIONS) or {})
 
 
@@ -187,33 +192,10 @@ def contains(distribution: BaseDistribution, internal: float) -> bool:
     return bool(distribution._contains(internal))
 
 
-class SimulatedStorage(InMemoryStorage):
-    """In-memory storage whose trials begin and end by a simulated clock.
-
-    Samplers that use durations then see the simulated ones.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._moments: dict[int, tuple[datetime, datetime]] = {}
-
-    def schedule(self, trial: Trial, started: datetime, finished: datetime) -> None:
-        """Set when a running trial begins and ends, which is stored once it is told."""
-        self._moments[trial._trial_id] = started, finished
-
-    def set_trial_system_attr(self, trial_id: int, key: str, value: Any) -> None:
-        """As in the base class, but the overhead is 0: simulated durations contain none."""
-        super().set_trial_system_attr(trial_id, key, 0.0 if key == _OVERHEAD else value)
-
-    def set_trial_state_values(
-        self, trial_id: int, state: TrialState, values: Sequence[float] | None = None
-    ) -> bool:
-        """As in the base class; a scheduled trial gets its simulated times."""
-        updated = super().set_trial_state_values(trial_id, state, values)
-        if state.is_finished() and trial_id in self._moments:
-            stored = self._get_trial(trial_id)
-            stored.datetime_start, stored.datetime_complete = self._moments.pop(trial_id)
-        return updated
+def set_times(study: Study, trial: Trial, started: datetime, finished: datetime) -> None:
+    """Set when a finished trial of a study in memory began and ended, by a simulated clock."""
+    stored = study._storage.get_trial(trial._trial_id)
+    stored.datetime_start, stored.datetime_complete = started, finished
 
 
 # --- arms -----------------------------------------------------------------------------------
@@ -314,10 +296,7 @@ class ArmStorage:
         return getattr(self.__dict__["_storage"], name)
 
     def get_all_trials(
-        self,
-        study_id: int,
-        deepcopy: bool = True,
-        states: Container[TrialState] | None = None,
+        self, study_id: int, deepcopy: bool = True, states: Container[TrialState] | None = None
     ) -> list[FrozenTrial]:
         """The arm's trials."""
         return self.of_arm(self._storage.get_all_trials(study_id, False, states), deepcopy)

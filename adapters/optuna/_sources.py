@@ -22,14 +22,13 @@ from automl_plugins.spaces.values import to_values
 
 from ._foresight import Foresight
 from .memory import Studies, key_of, named_studies, read_study, task_name
-from .space import distributions_of, space_of_trials
+from .space import Distributions, distributions_of, space_of_trials
 from .trials import STORE, STUDIES, finished_trials, owns, tables_of
 
 _logger = get_logger("optuna.automl_plugins")
 
 #: Studies, as ``meta_dataset_from_studies`` takes them, or a memory.
 AnySources = Studies | Memory | RecognisedMemory
-Distributions = dict[str, BaseDistribution]
 
 
 @dataclass(frozen=True)

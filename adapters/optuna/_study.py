@@ -22,11 +22,11 @@ from automl_plugins.spaces.conditions import Rule
 from . import _private
 from ._foresight import Foresight, explain_by_stopped, find_refuted
 from ._union import POSITION, UnionSpace, positions_in
-from .trials import Cost, StudyColumns, StudyTrial, UnusableCost, is_maximized, read_trial
+from .space import Distributions
+from .trials import Cost, StudyColumns, StudyTrial, is_maximized, read_trial
 
 _logger = get_logger("optuna.automl_plugins")
 
-_FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 _ASKS = 60.0  # seconds within which a trial asks for its values, if its worker is alive
 _ENOUGH = 5  # complete trials, of which one should have a cost
 _RULE_TRIALS = 1000  # newest complete trials from which conditions are inferred
@@ -39,7 +39,7 @@ class View:
     columns: StudyColumns  # finished trials
     running: StudyColumns  # other running trials, published proposals included
     asked: dict[str, BaseDistribution]  # the newest of each name declared or asked for
-    expected: Mapping[str, BaseDistribution] = field(default_factory=dict)  # from earlier tasks
+    expected: Distributions = field(default_factory=dict)  # from earlier tasks
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
@@ -58,21 +58,6 @@ class View:
         return np.concatenate([self.columns.facts(name), self.running.facts(name)])
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What has been read of the trials of a study."""
-
-    columns: StudyColumns = field(default_factory=StudyColumns)  # the finished ones
-    n_trials: int = 0  # length of the list that was read
-    last: int = -1  # number of the last trial in it
-    still_open: tuple[int, ...] = ()  # places in the list of the trials that had not finished
-
-    def is_continued_by(self, trials: list[FrozenTrial]) -> bool:
-        """Whether ``trials`` begins with the list that was read."""
-        n = self.n_trials
-        return len(trials) >= n and (n == 0 or trials[n - 1].number == self.last)
-
-
 class StudyReader:
     """Reads one study: its trials, each once, its conditions and its search space.
 
@@ -88,7 +73,7 @@ class StudyReader:
         self,
         study: Study,
         cost: Cost,
-        declared: Mapping[str, BaseDistribution],
+        declared: Distributions,
         ordinal: Mapping[str, Sequence[Any]],
         foresight: Foresight | None = None,
     ) -> None:
@@ -98,10 +83,9 @@ class StudyReader:
         self._declared = dict(declared)
         self._ordinal = ordinal
         self._foresight = foresight or Foresight({}, ())
-        self._reading = Reading()
-        self._unusable: list[UnusableCost] = []  # of the trials that are being read
+        self._columns = StudyColumns()  # the finished trials
         self._has_cost = False  # whether a finished trial has the user attribute of ``cost``
-        self._said = False  # that no trial has a cost
+        self._reported: set[Any] = set()  # events, see ``first_time``
         self._begun: int | None = None  # number of the first trial that the study was read for
         self._conditions: tuple[int, list[Rule], set[str]] = (-1, [], set())
         self._space: Newest[UnionSpace] = Newest()
@@ -123,34 +107,22 @@ class StudyReader:
         """
         if self._begun is None:
             self._begun = trial.number
-        reading = self._reading  # read once: threads share the sampler
+        columns = self._columns  # read once: threads share the sampler
         trials = _private.whole_study(study).get_trials(deepcopy=False)
-        if not reading.is_continued_by(trials):  # lost or reordered, or of another study
-            reading, self._begun, self._has_cost = Reading(), trial.number, False
-            self._conditions, self._finished = (-1, [], set()), None
-        columns = reading.columns
-        finished: list[FrozenTrial] = []
-        running: list[FrozenTrial] = []
-        still_open: list[int] = []
-        # Trials keep their places, so only new and unfinished ones have to be read.
-        for position in (*reading.still_open, *range(reading.n_trials, len(trials))):
-            other = trials[position]
-            if other.state in _FINISHED:
-                if other.number not in columns.numbers:
-                    finished.append(other)
-                continue
-            still_open.append(position)
-            if other.state == TrialState.RUNNING and other.number != trial.number:
-                running.append(other)
+        if not columns.numbers <= {other.number for other in trials}:  # the storage has lost some
+            columns, self._begun, self._has_cost = StudyColumns(), trial.number, False
+            self._conditions = (-1, [], set())
+        new = [other for other in trials if other.number not in columns.numbers]
+        finished = [t for t in new if t.state.is_finished()]
+        running = [t for t in new if t.state == TrialState.RUNNING and t.number != trial.number]
         if finished:
-            self._unusable = []
-            columns = columns.extended([self._read(t) for t in finished])
+            read = [self._read(t) for t in finished]
+            columns = columns.extended(read)
             if isinstance(self._cost, str):  # a callable need not have a hash
                 self._has_cost |= any(self._cost in t.user_attrs for t in finished)
-            self._check_cost(columns)
+            self._check_cost(columns, read)
         oldest = oldest_running(columns.facts("number")) if running else 0
-        last = trials[-1].number if trials else -1
-        self._reading = Reading(columns, len(trials), last, tuple(still_open))
+        self._columns = columns
         begun = unix_time(trial.datetime_start, local=True)
         # "Not before", for a start that is not known is NaN and must count as recent.
         rows = [self._read(other) for other in running if other.number >= oldest]
@@ -163,27 +135,21 @@ class StudyReader:
 
     def _read(self, trial: FrozenTrial) -> StudyTrial:
         """Read a trial; one that runs or failed with proposed values that it has not asked for."""
-        try:
-            row = read_trial(trial, maximize=self.maximize, cost=self._cost)
-        except UnusableCost as error:
-            row = read_trial(trial, maximize=self.maximize, cost=lambda _: None)
-            if row.status == Status.COMPLETE:  # others may have stopped before they had a cost
-                self._unusable.append(error)
+        row = read_trial(trial, maximize=self.maximize, cost=self._cost)
         if row.status not in (Status.COMPLETE, Status.PRUNED):
             row.values.update(_private.read_proposal(trial) | row.values)
         return row
 
-    def _check_cost(self, columns: StudyColumns) -> None:
-        if self._unusable:
-            is_known = np.isfinite(columns.facts("seconds")).any()
-            for error in self._unusable:
-                if not (is_known or error.is_number):
-                    raise error
-                _logger.warning(f"{error} Its seconds count as unknown.")
+    def _check_cost(self, columns: StudyColumns, new: list[StudyTrial]) -> None:
+        is_known = np.isfinite(columns.facts("seconds")).any()
+        for row in new:  # one that is not complete may have stopped before it had a cost
+            if row.unusable is not None and row.status == Status.COMPLETE:
+                if not (is_known or row.unusable.is_number):
+                    raise ValueError(row.unusable.message)
+                _logger.warning(f"{row.unusable.message} Its seconds count as unknown.")
         complete = columns.facts("status") == Status.COMPLETE
         unknown = callable(self._cost) and np.isnan(columns.facts("seconds")).all()
-        if unknown and not self._said and complete.sum() >= _ENOUGH:
-            self._said = True
+        if unknown and complete.sum() >= _ENOUGH and self.first_time("no cost"):
             _logger.warning(
                 f"cost={self._cost!r} has returned no number of seconds for any of"
                 f" {len(columns)} trials: the search does without seconds."
@@ -199,7 +165,13 @@ class StudyReader:
                 " cost='duration'."
             )
 
-    def space(self, view: View, asked: Mapping[str, BaseDistribution]) -> UnionSpace:
+    def first_time(self, event: Any) -> bool:
+        """Whether an event has not been reported yet; marks it as reported."""
+        reported = event in self._reported
+        self._reported.add(event)
+        return not reported
+
+    def space(self, view: View, asked: Distributions) -> UnionSpace:
         """The union space, with ``asked`` as the newest distributions.
 
         The same object is returned as long as nothing has changed.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
@@ -21,16 +22,18 @@ from optuna.distributions import (
 )
 
 from automl_plugins.arrays import FloatArray
+from automl_plugins.proposers.design import apportion, stratified_value
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.choices import categorical, ordinal
 from automl_plugins.spaces.conditions import Rule, as_condition
 from automl_plugins.spaces.values import index_of
 from automl_plugins.spaces.vector_space import VectorSpace
+from automl_plugins.streams import Streams
 
 from . import _private
-from ._steps import steps_of
+from ._steps import Numeric, steps_of
 from .space import Distributions, hyperparameter_of, internal_of, parent_values, stored_choices
-from .trials import StudyTrial
+from .trials import StudyColumns, StudyTrial
 
 POSITION = FloatDistribution(0.0, 1.0)
 """The distribution of the position in a range that moves; compare with ``is``."""
@@ -139,7 +142,7 @@ class UnionSpace:
             return distribution.choices[index]
         if (steps := steps_of(distribution)) is not None:
             return steps.value(round(min(max(entry, 0.0), 1.0) * (steps.n - 1)))
-        assert isinstance(distribution, FloatDistribution | IntDistribution)
+        assert isinstance(distribution, Numeric)
         (value,) = hyperparameter.to_value(np.array([entry]))
         cast = int if isinstance(distribution, IntDistribution) else float
         return cast(min(max(cast(value), distribution.low), distribution.high))
@@ -251,3 +254,42 @@ def taken_values(
         for trial in trials
         if name in trial.values and others.items() <= (trial.constants | trial.values).items()
     }
+
+
+# --- values that no model proposes -----------------------------------------------------------
+
+
+def even_value(
+    finished: StudyColumns,
+    running: StudyColumns,
+    streams: Streams,
+    k: int,
+    name: str,
+    distribution: BaseDistribution,
+) -> Any:
+    """The least-tried choice, or an element of the parameter's own sequence.
+
+    The number k of the trial chooses the element, as workers that begin together see the same
+    counts. The first one is the middle.
+    """
+    tried = np.concatenate([finished.values(name), running.values(name)])
+    tried = tried[~np.isnan(tried)]
+    label = crc32(name.encode())
+    lower = [row for row in running if row.number < k]
+    if isinstance(distribution, CategoricalDistribution):
+        choices = sorted(set(stored_choices(distribution)))
+        n = len(choices)
+        if lower and np.isnan(finished.values(name)).all():
+            # All choices in turn, in a new random order for every n trials.
+            rng = streams.generator("independent", k - k % n, label)
+            first = apportion(np.zeros(n), np.ones(n), rng)
+            order = [first, *rng.permutation(np.delete(np.arange(n), first))]
+            return distribution.choices[choices[int(order[k % n])]]
+        rng = streams.generator("independent", k, label)
+        counts = np.array([(tried == choice).sum() for choice in choices])
+        return distribution.choices[choices[apportion(counts, np.ones(n), rng)]]
+    unknown = any(name not in row.values for row in lower)
+    union = UnionSpace({name: distribution})
+    rng = streams.generator("sequence", label)
+    index = k if unknown or len(tried) else 0
+    return union.decode(name, stratified_value(union.vectors, 0, index, rng))

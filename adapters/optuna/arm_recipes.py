@@ -306,7 +306,6 @@ class BOASFSampler(ArmSampler):
             carry_debts=carry_debts,
         )
         self.stop_when_spent = stop_when_spent
-        self._warned_of_few = False
 
     @classmethod
     @preset
@@ -341,11 +340,7 @@ class BOASFSampler(ArmSampler):
         )
 
     def after_trial(
-        self,
-        study: Study,
-        trial: FrozenTrial,
-        state: TrialState,
-        values: Sequence[float] | None,
+        self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
         """Pass the event on; stop the study if the trial spent the budget."""
         super().after_trial(study, trial, state, values)
@@ -370,14 +365,14 @@ class BOASFSampler(ArmSampler):
 
     def _record(self, study: Study, trial: FrozenTrial, situation: Situation) -> None:
         """Store the rounds that are opened for a trial."""
-        n_arms, budget = len(situation.arms), self.filtering.budget
-        if self.filtering.unit == "trials" and n_arms > budget and not self._warned_of_few:
-            self._warned_of_few = True
+        known, (budget, unit) = self._known(study), self._budget
+        if unit == "trials" and len(situation.arms) > budget and known.first_time("few trials"):
             _logger.warning(
-                f"{n_arms} arms share a budget of {budget:g} trials: not every arm will be tried."
+                f"{len(situation.arms)} arms share a budget of {budget:g} trials: not every arm"
+                " will be tried."
             )
         turn = self._next(situation)
-        self._note_spent(self._known(study), situation, turn)
+        self._note_spent(known, situation, turn)
         if opened := turn.opened:
             # If the study is continued with another budget or cells, these rounds do not count.
             search = {"budget": list(self._budget), "cells": situation.arms.mark}

@@ -30,9 +30,17 @@ from automl_plugins.records.trial import Status, Trial
 from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import ABSENT
 
-from .space import distributions_of, snap, space_of_trials, value_in
+from .space import (
+    Distributions,
+    distributions_in,
+    distributions_of,
+    snap,
+    space_of_trials,
+    value_in,
+)
 from .trials import (
     SECONDS,
+    STATES,
     StudySource,
     check_study,
     finished_trials,
@@ -43,11 +51,6 @@ from .trials import (
     studies_in,
 )
 
-_STATE = {
-    Status.COMPLETE: TrialState.COMPLETE,
-    Status.PRUNED: TrialState.PRUNED,
-    Status.FAILED: TrialState.FAIL,
-}
 _GROWTH = 1.2  # factor of the number of trials after which conditions are inferred anew
 _RECENT = 500  # newest trials from which they are inferred
 
@@ -142,11 +145,7 @@ def read_task(
     name: str | None = None,
     space: ConfigurationSpace | Mapping[str, BaseDistribution] | None = None,
 ) -> TaskRecord:
-    """The finished trials of a study.
-
-    Losses of a maximising study change sign; an infinite one fails its trial. The seconds are the
-    user attribute ``SECONDS`` where an objective, or ``write_history``, has set it; else the
-    duration of a trial less the time of its sampler, if a sampler of this package measured it.
+    """The finished trials of a study, see ``read_trial``.
 
     Args:
         source: A study; or a storage, its address or its journal file, with one study in it.
@@ -279,7 +278,7 @@ def write_history(
 
 
 def _make_trials(
-    record: TaskRecord, distributions: Mapping[str, BaseDistribution], sign: float
+    record: TaskRecord, distributions: Distributions, sign: float
 ) -> Iterator[FrozenTrial]:
     moments = calendar(record, datetime.fromtimestamp)
     for i, (configuration, (began, ended)) in enumerate(
@@ -294,7 +293,7 @@ def _make_trials(
         pruned = status == Status.PRUNED and value is not None
         reported: Any = {step: value} if pruned else None
         trial = optuna.trial.create_trial(
-            state=_STATE[status],
+            state=STATES[status],
             value=value,
             params={n: value_in(distributions[n], v) for n, v in configuration.items()},
             distributions={n: distributions[n] for n in configuration},
@@ -306,9 +305,7 @@ def _make_trials(
         yield trial
 
 
-def _drop_foreign_runs(
-    record: TaskRecord, distributions: Mapping[str, BaseDistribution]
-) -> TaskRecord:
+def _drop_foreign_runs(record: TaskRecord, distributions: Distributions) -> TaskRecord:
     """The runs that lie in the distributions, without parameters that have no distribution.
 
     Raises:
@@ -389,9 +386,7 @@ class StudyRecorder(SearchRecorder):
         if not trial.state.is_finished():
             return
         with self.recorder.survive():
-            space = self._space_of(study, trial)
-            runs = read_study(study, self.recorder.task, space, trials=[trial])
-            self.recorder.add(runs, search=study.study_name, keys=[key_of(trial)])
+            self._write(study, [trial], self._space_of(study, trial))
 
     def add(self, source: Study | BaseStorage | str | Iterable[Study]) -> int:
         """Write the new finished trials of the source's studies; return their number.
@@ -400,21 +395,21 @@ class StudyRecorder(SearchRecorder):
             StoreError: If the store cannot be written.
             ValueError: For a study of several objectives.
         """
-        new = 0
-        for study in studies_in(source):
-            if done := finished_trials(study):
-                space = space_of_trials(done)
-                runs = read_study(study, self.recorder.task, space, trials=done)
-                keys = [key_of(trial) for trial in done]
-                new += self.recorder.add(runs, search=study.study_name, keys=keys)
-        return new
+        each = ((study, finished_trials(study)) for study in studies_in(source))
+        return sum(self._write(study, done, space_of_trials(done)) for study, done in each if done)
+
+    def _write(
+        self, study: Study, trials: list[FrozenTrial], space: ConfigurationSpace | None
+    ) -> int:
+        runs = read_study(study, self.recorder.task, space, trials=trials)
+        return self.recorder.add(runs, search=study.study_name, keys=[*map(key_of, trials)])
 
     def _space_of(self, study: Study, trial: FrozenTrial) -> ConfigurationSpace | None:
         known = self._spaces.get(study.study_name)
         if known is None or not known.holds(trial):
             done = finished_trials(study)
-            space, until = space_of_trials(done[-_RECENT:]), math.ceil(len(done) * _GROWTH)
-            known = _KnownSpace(space, until, dict(trial.distributions))
+            recent, until = done[-_RECENT:], math.ceil(len(done) * _GROWTH)
+            known = _KnownSpace(space_of_trials(recent), until, distributions_in(recent))
             self._spaces[study.study_name] = known
         return known.space
 
@@ -423,19 +418,15 @@ class StudyRecorder(SearchRecorder):
 class _KnownSpace:
     """The search space of a study as it was inferred after some trials."""
 
-    space: ConfigurationSpace | None  # None where ConfigSpace cannot express it
+    space: ConfigurationSpace | None  # None without parameters
     until: int  # number of the first trial for which it is inferred anew in any case
-    seen: dict[str, BaseDistribution]  # distributions that it was inferred from, or that fit it
+    distributions: dict[str, BaseDistribution]  # that it was inferred from
 
     def holds(self, trial: FrozenTrial) -> bool:
         """Whether the space still holds with a trial, and need not be inferred anew."""
-        if trial.number >= self.until:
+        is_known = trial.distributions.items() <= self.distributions.items()
+        if trial.number >= self.until or not is_known:
             return False
-        for name, distribution in trial.distributions.items():
-            if self.seen.setdefault(name, distribution) != distribution:
-                return False
-            if self.space is not None and name not in self.space:
-                return False
         if self.space is None or trial.state != TrialState.COMPLETE:
             return True
         active = {name for name in self.space if is_active(self.space, name, trial.params)}

@@ -25,13 +25,12 @@ from automl_plugins.proposers.proposal import (
 from automl_plugins.spaces.values import ABSENT
 
 from . import _private
-from ._even import even_value
 from ._foresight import Foresight
 from ._steps import merged_note
 from ._study import StudyReader, View
-from ._union import UnionSpace, taken_values, value_at
+from ._union import UnionSpace, even_value, taken_values, value_at
 from .seeded_sampler import Cache, SeededSampler
-from .space import checked_ordinal, checked_space, value_in
+from .space import Distributions, checked_ordinal, checked_space, value_in
 from .trials import Cost, check_cost
 
 _logger = get_logger("optuna.automl_plugins")
@@ -114,7 +113,6 @@ class ProposerSampler(SeededSampler):
         self._warn_independent_sampling = warn_independent_sampling
         self._cost = check_cost(cost)
         self._foresight = foresight
-        self._warned: set[str] = set()
         self._readers: Cache[_private.StudyKey, StudyReader] = Cache()
         self._asked: Cache[_private.TrialKey, _Asked] = Cache()
         # Trials of this process, and those of others that were awaited in vain.
@@ -137,11 +135,7 @@ class ProposerSampler(SeededSampler):
             self._independent_sampler.before_trial(study, trial)
 
     def after_trial(
-        self,
-        study: Study,
-        trial: FrozenTrial,
-        state: TrialState,
-        values: Sequence[float] | None,
+        self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
         """Store the sampler's own time, which is not a cost of the objective."""
         key = _private.trial_key(study, trial)
@@ -158,12 +152,10 @@ class ProposerSampler(SeededSampler):
 
         Of a range that moves the position is proposed, and the value follows when it is asked for.
         """
-        if len(study.directions) > 1:  # the sample methods raise
-            return {}
         with self._clocked(study, trial):
             turns = self._turns
             view = self._reader(study).view(study, trial)
-            self._warn_of_unasked(view)
+            self._warn_of_unasked(study, view)
             names, moving = frozenset(view.columns.distributions), view.columns.moving
             self._asked[_private.trial_key(study, trial)] = _Asked(names, moving, turns, view)
             return {n: d for n, d in sorted(view.asked.items()) if not (n in moving or d.single())}
@@ -250,8 +242,9 @@ class ProposerSampler(SeededSampler):
                     study, trial, param_name, param_distribution
                 )
             if note := merged_note(param_name, param_distribution):
-                self._warn_once(note, about=param_name)
-            return even_value(view, self._streams, trial.number, param_name, param_distribution)
+                self._warn_once(study, note, about=param_name)
+            seen = view.columns, view.running, self._streams, trial.number
+            return even_value(*seen, param_name, param_distribution)
 
     # --- parts ----------------------------------------------------------------------------
 
@@ -260,11 +253,7 @@ class ProposerSampler(SeededSampler):
         reader.space(reader.view(study, trial), {})
 
     def _published(
-        self,
-        study: Study,
-        trial: FrozenTrial,
-        search_space: Mapping[str, BaseDistribution],
-        view: View | None,
+        self, study: Study, trial: FrozenTrial, search_space: Distributions, view: View | None
     ) -> tuple[UnionSpace, Proposal] | None:
         """Make the joint proposal and publish it for other workers; None if there is none."""
         reader = self._reader(study)
@@ -284,7 +273,8 @@ class ProposerSampler(SeededSampler):
             try:
                 found = ask(proposer, union.vectors, history, self._streams, trial.number, fixed)
             except SurrogateFailure as failure:
-                self._warn_once(f"{failure} Parameters are sampled independently instead.")
+                text = f"{failure} Parameters are sampled independently instead."
+                self._warn_once(study, text, about="proposals")
                 break
             # ``ask`` has made the proposals of these workers, too.
             foreseen = len(_silent(trial, view))
@@ -293,11 +283,9 @@ class ProposerSampler(SeededSampler):
             if values == published:  # there is nothing else to propose
                 break
             proposal = found
-            moving = values.keys() & union.moving
-            if moving:  # before the proposal, which says that all is there
-                _private.write_positions(study, trial, {name: values[name] for name in moving})
-            known = {name: value for name, value in values.items() if name not in moving}
-            _private.write_proposal(study, trial, known)
+            moving = {n: v for n, v in values.items() if n in union.moving}
+            known = {n: v for n, v in values.items() if n not in moving}
+            _private.write_proposal(study, trial, known, moving)
             # Another process may have proposed the same meanwhile. Both publish before they read
             # again, so at least one of them sees the other.
             if not len(view.running):
@@ -359,17 +347,16 @@ class ProposerSampler(SeededSampler):
             view = self._reader(study).view(study, trial)
             left = self._asking(study, trial, view)
             if len(left) >= len(asking):  # they are slow, or dead, or do not ask yet
-                own = _private.trial_key(study, trial)[:-1]
-                self._unawaited.update(dict.fromkeys([(*own, number) for number in left], True))
+                self._unawaited.update(dict.fromkeys(left, True))
                 break
             asking = left
         return view
 
-    def _asking(self, study: Study, trial: FrozenTrial, view: View) -> list[int]:
-        """Lower numbers of other processes' trials that may be about to publish a proposal."""
+    def _asking(self, study: Study, trial: FrozenTrial, view: View) -> list[_private.TrialKey]:
+        """Earlier trials of other processes that may be about to publish a proposal."""
         own = _private.trial_key(study, trial)[:-1]
         keys = [(*own, number) for number in _silent(trial, view)]
-        return [key[-1] for key in keys if key not in self._asked and key not in self._unawaited]
+        return [key for key in keys if key not in self._asked and key not in self._unawaited]
 
     def _proposer_of(self, study: Study) -> Proposer:
         return self._proposer
@@ -402,24 +389,24 @@ class ProposerSampler(SeededSampler):
                 f" {proposal.n_rows} trials in {proposal.fit_seconds:.3f} s{predicted}."
             )
 
-    def _warn_of_unasked(self, view: View) -> None:
+    def _warn_of_unasked(self, study: Study, view: View) -> None:
         """Warn, once for each name, of what was declared and no trial has asked for."""
-        if not (self._search_space or self._ordinal) or len(view.columns) < _ENOUGH:
+        if len(view.columns) < _ENOUGH:
             return
         asked = view.columns.distributions.keys()
-        given = ("search_space", set(self._search_space)), ("ordinal", set(self._ordinal))
+        given = ("search_space", self._search_space.keys()), ("ordinal", self._ordinal.keys())
         for argument, declared in given:
             for name in sorted(declared - asked):
                 self._warn_once(
+                    study,
                     f"none of {len(view.columns)} finished trials has asked for {name!r}, which"
                     f" {argument} names; they ask for {', '.join(sorted(asked))}."
                     f"{did_you_mean(name, asked - declared)}",
                     about=f"{argument} {name}",
                 )
 
-    def _warn_once(self, message: str, about: str = "proposals") -> None:
-        if about not in self._warned:
-            self._warned.add(about)
+    def _warn_once(self, study: Study, message: str, about: str) -> None:
+        if self._reader(study).first_time(about):
             _logger.warning(f"{self}: {message}")
 
 

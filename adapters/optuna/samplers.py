@@ -133,9 +133,7 @@ class SurrogateSampler(ProposerSampler):
     """
 
     def __init__(
-        self,
-        surrogate: str | Surrogate = "quantile_boosting",
-        **options: Unpack[SurrogateOptions],
+        self, surrogate: str | Surrogate = "quantile_boosting", **options: Unpack[SurrogateOptions]
     ) -> None:
         of_recipe, of_sampler = split(type(self), options)
         super().__init__(recipes.surrogate(surrogate, **of_recipe), **of_sampler)

@@ -43,7 +43,7 @@ from automl_plugins.spaces.ranges import float_range, integer_range, stepped_ran
 from automl_plugins.spaces.values import ABSENT, choices_of, find, is_near, to_number
 
 from . import _private
-from ._steps import SteppedValues, steps_of
+from ._steps import Numeric, SteppedValues, steps_of
 
 Distributions = Mapping[str, BaseDistribution]
 
@@ -174,7 +174,7 @@ def hyperparameter_of(
         return Constant(name, value)  # which cannot be NaN
     if isinstance(distribution, CategoricalDistribution):
         return categorical(name, distribution.choices)
-    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    assert isinstance(distribution, Numeric)
     steps = _listed_steps(distribution) if listed else steps_of(distribution)
     if steps is None:
         low, high, log = distribution.low, distribution.high, distribution.log
@@ -191,7 +191,7 @@ def single_value(distribution: BaseDistribution) -> Any:
     """The value of a distribution that has only one."""
     if isinstance(distribution, CategoricalDistribution):
         return distribution.choices[0]
-    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    assert isinstance(distribution, Numeric)
     return distribution.low
 
 
@@ -279,14 +279,15 @@ def value_in(distribution: BaseDistribution, value: Any, *, nearest: bool = Fals
     if isinstance(distribution, CategoricalDistribution):
         index = find(distribution.choices, value)
         return ABSENT if index is None else distribution.choices[index]
-    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    assert isinstance(distribution, Numeric)
     number = to_number(value)
     if math.isnan(number):
         return ABSENT
     if type(value) is int and math.isfinite(number):  # keeps the digits that a float loses
         number = value
     is_whole = isinstance(distribution, IntDistribution)
-    if (not is_whole or number % 1 == 0) and _has(distribution, number):
+    inside = _private.contains(distribution, float(number))
+    if inside and (not is_whole or number % 1 == 0):
         return int(number) if is_whole else float(number)
     steps = steps_of(distribution)
     low, high = distribution.low, distribution.high
@@ -297,22 +298,11 @@ def value_in(distribution: BaseDistribution, value: Any, *, nearest: bool = Fals
     return float(moved) if near and not is_whole else ABSENT
 
 
-def _has(distribution: FloatDistribution | IntDistribution, number: float) -> bool:
-    if distribution.log and number <= 0:
-        return False
-    return _private.contains(distribution, float(number))
-
-
 # --- the union space -------------------------------------------------------------------------
 
 
-def distinct_choices(distribution: CategoricalDistribution) -> list[int]:
-    """Numbers of the choices that differ in Optuna: of equal ones (1, 1.0, True) the first."""
-    return sorted(set(stored_choices(distribution)))
-
-
 def stored_choices(distribution: CategoricalDistribution) -> list[int]:
-    """The number that Optuna stores for each choice: that of the first one equal to it."""
+    """The number that Optuna stores for each choice: of equal ones (1, 1.0, True) the first's."""
     choices = distribution.choices
     if all(isinstance(choice, str) for choice in choices) and len(set(choices)) == len(choices):
         return list(range(len(choices)))
