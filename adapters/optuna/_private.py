@@ -8,9 +8,10 @@ that ``PartialFixedSampler`` fixes, or to ask whether a distribution contains a 
 from __future__ import annotations
 
 import copy
+import json
 import math
 from collections.abc import Callable, Container, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution
@@ -19,7 +20,7 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from automl_plugins.records.trial import as_number
+from automl_plugins.records.trial import CLOCK_START, as_number
 
 _PREFIX = "automl_plugins"
 _OVERHEAD = f"{_PREFIX}:overhead"
@@ -27,12 +28,12 @@ _PROPOSAL = f"{_PREFIX}:proposal"
 _POSITIONS = f"{_PREFIX}:positions"
 _SOURCES = f"{_PREFIX}:sources"
 _MAX_NAMED = 500  # sources with a share of their own; MySQL keeps 64 KiB of an attribute
+_PART = 30_000  # characters of an attribute, in which quotes count twice
 _SHOWN = {  # dashboards sort and plot plain values only
     "member": f"{_PREFIX}:member",
     "bound": f"{_PREFIX}:predicted_bound",
     "seconds": f"{_PREFIX}:predicted_seconds",
 }
-
 
 TrialKey = tuple[int, int, int]
 StudyKey = tuple[int, int, str, str]
@@ -192,10 +193,11 @@ def contains(distribution: BaseDistribution, internal: float) -> bool:
     return bool(distribution._contains(internal))
 
 
-def set_times(study: Study, trial: Trial, started: datetime, finished: datetime) -> None:
+def set_times(study: Study, trial: Trial, started: float, finished: float) -> None:
     """Set when a finished trial of a study in memory began and ended, by a simulated clock."""
     stored = study._storage.get_trial(trial._trial_id)
-    stored.datetime_start, stored.datetime_complete = started, finished
+    stored.datetime_start = CLOCK_START + timedelta(seconds=started)
+    stored.datetime_complete = CLOCK_START + timedelta(seconds=finished)
 
 
 # --- arms -----------------------------------------------------------------------------------
@@ -249,13 +251,22 @@ def read_arm_facts(trial: FrozenTrial) -> Any:
 def write_rounds(
     study: Study, trial: FrozenTrial, arm: str, rounds: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Store the rounds of successive filtering that were opened for a trial."""
-    _write(study, trial, f"{_PREFIX}:rounds:{arm}", list(rounds))
+    """Store the rounds of successive filtering that were opened for a trial, in parts."""
+    text = json.dumps(list(rounds))
+    for i, start in enumerate(range(0, len(text), _PART)):
+        _write(study, trial, f"{_PREFIX}:rounds:{arm}:{i}", text[start : start + _PART])
 
 
 def read_rounds(trial: FrozenTrial, arm: str) -> list[dict[str, Any]]:
-    """What ``write_rounds`` stored; empty if nothing."""
-    return list(trial.system_attrs.get(f"{_PREFIX}:rounds:{arm}") or ())
+    """What ``write_rounds`` stored; empty if nothing or not all of it is there yet."""
+    parts: list[str] = []
+    while (part := trial.system_attrs.get(f"{_PREFIX}:rounds:{arm}:{len(parts)}")) is not None:
+        parts.append(part)
+    try:
+        # A retried trial begins with the parts of another one, perhaps with more of them.
+        return list(json.JSONDecoder().raw_decode("".join(parts))[0]) if parts else []
+    except ValueError:  # another worker is still writing
+        return []
 
 
 def write_rung(study: Study, trial: FrozenTrial, rung: int, outcome: Mapping[str, Any]) -> None:

@@ -6,7 +6,6 @@ import copy
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -20,7 +19,6 @@ from optuna.trial import Trial
 
 from automl_plugins._arguments import check_kind
 from automl_plugins.frameworks import NamedMethod, Outcome, Problem, Proposal, TrialStatus
-from automl_plugins.records.trial import CLOCK_START
 from automl_plugins.spaces.conditions import is_active
 
 from . import _private
@@ -130,11 +128,7 @@ class OptunaSearch:
                 self.study.tell(trial, outcome.loss)
             else:
                 self.study.tell(trial, state=STATES[outcome.status])
-        began, ended = (
-            CLOCK_START + timedelta(seconds=moment)
-            for moment in (outcome.started, outcome.finished)
-        )
-        _private.set_times(self.study, trial, began, ended)
+        _private.set_times(self.study, trial, outcome.started, outcome.finished)
 
 
 def suggest(trial: Trial, space: ConfigurationSpace) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -104,7 +105,7 @@ def test_arms_rounds_and_rungs_come_back() -> None:
     assert _private.read_arm(stored(), "model") is None
     assert _private.read_rounds(stored(), "model") == []
     assert _private.read_rung(stored(), 1) is None
-    rounds = [{"index": 0, "decisions": [{"arm": i, "reason": "first"} for i in range(200)]}]
+    rounds = [{"index": 0, "decisions": [{"arm": i, "reason": "first"} for i in range(2000)]}]
     _private.write_arm(study, stored(), "model", 3)
     _private.write_rounds(study, stored(), "model", rounds)
     _private.write_rung(study, stored(), 1, {"value": 0.5, "advances": True})
@@ -112,6 +113,12 @@ def test_arms_rounds_and_rungs_come_back() -> None:
     assert _private.read_arm(stored(), "another") is None
     assert _private.read_rounds(stored(), "model") == rounds
     assert _private.read_rung(stored(), 1) == {"value": 0.5, "advances": True}
+    parts = [v for key, v in stored().system_attrs.items() if "rounds" in key]
+    assert len(parts) > 2 and max(len(json.dumps(part)) for part in parts) < 2**16
+    _private.write_rounds(study, stored(), "model", rounds[:0])  # more parts remain
+    assert _private.read_rounds(stored(), "model") == []
+    _private.write_rounds(study, stored(), "model", [{"index": 1}])
+    assert _private.read_rounds(stored(), "model") == [{"index": 1}]
 
 
 def test_a_trial_as_it_will_be_stored() -> None:
