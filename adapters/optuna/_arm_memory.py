@@ -23,7 +23,7 @@ from automl_plugins.proposers.explanation import ArmFacts
 from automl_plugins.records.trial import Status
 
 from . import _private
-from ._arms import Arms, Choices, Split
+from ._arms import Arms, Cells, Choices, Split
 from ._steps import steps_of
 from ._study import StudyReader, View
 from ._union import UnionSpace
@@ -52,10 +52,8 @@ class ArmMemory(StudyReader):
     """The cache that a sampler of arms keeps of one study; it can be rebuilt from the trials.
 
     Args:
-        study: The study, as shown to the sampler.
+        study, cost, reward_range: As the sampler has them.
         key: Name of the parameter whose choices are the arms, or the key of ``split``.
-        cost: How seconds are read from a trial.
-        reward_range: Values of the objective with the rewards 0 and 1, if known.
         split: If the arms are cells, how the parameters of the first complete trial are split.
         declared: The cells, if they are known up front.
         budget: Budget whose rounds count; None for that of the last round opened.
@@ -269,14 +267,13 @@ class ArmMemory(StudyReader):
         facts = (parameters, infer_rules(complete, parameters))
         union = self._unions[index].get(facts, lambda: UnionSpace(*facts))
         space = union.vectors
-        everything = space.enumerate(_MOST * len(arms) if arms.whole else _MOST)
-        if everything is None:
-            return None
-        for name in arms.whole.keys() & union.column.keys():
-            entries, place = np.unique(everything[:, union.column[name]], return_inverse=True)
-            internal = [v if np.isnan(v) else union.internal(name, v) for v in entries]
-            everything = everything[arms.contains(index, name, np.array(internal))[place]]
-        if len(everything) > _MOST:
+        everything = space.enumerate(_MOST * len(arms) if isinstance(arms, Cells) else _MOST)
+        if everything is not None and isinstance(arms, Cells):
+            for name in arms.whole.keys() & union.column.keys():
+                entries, place = np.unique(everything[:, union.column[name]], return_inverse=True)
+                internal = [v if np.isnan(v) else union.internal(name, v) for v in entries]
+                everything = everything[arms.contains(index, name, np.array(internal))[place]]
+        if everything is None or len(everything) > _MOST:
             return None
         tried = np.empty((len(rows), space.d))
         for name, column in union.column.items():

@@ -6,7 +6,7 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 from zlib import crc32
@@ -42,11 +42,7 @@ class Arms(ABC):
     names: tuple[str, ...]  # as reports call them
     notes: tuple[str, ...] = ()  # for reports
     mark: int | None = None  # of cells, stored with rounds: those of other cells do not fit
-
-    @property
-    def whole(self) -> Distributions:
-        """Distributions of the parameters that ``narrow`` changes."""
-        return {}
+    whole: Distributions = field(default_factory=dict)  # of the parameters that ``narrow`` changes
 
     def __len__(self) -> int:
         return len(self.names)
@@ -70,10 +66,6 @@ class Arms(ABC):
     def narrow_trial(self, index: int, trial: FrozenTrial) -> FrozenTrial:
         """A trial of an arm as the arm's sampler sees it."""
         return trial
-
-    def contains(self, index: int, name: str, internal: FloatArray) -> BoolArray:
-        """Mask (n,) of the internal values of a parameter that belong to an arm, or are NaN."""
-        return np.ones(len(internal), dtype=bool)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -117,8 +109,7 @@ class Cells(Arms):
     parameters, it belongs to the cell it was assigned, provided that its values agree.
     """
 
-    distributions: dict[str, BaseDistribution]  # of the m split parameters
-    parts: Mapping[str, tuple[BaseDistribution, ...]]  # of each of them, ascending
+    parts: Mapping[str, tuple[BaseDistribution, ...]]  # of each split parameter, ascending
     cuts: Mapping[str, FloatArray]  # where the second part begins, the third and so on
     places: tuple[Mapping[str, int], ...]  # of each cell: which part of each parameter it has
 
@@ -140,7 +131,7 @@ class Cells(Arms):
             names=names,
             notes=cells.notes,
             mark=crc32("\n".join(names).encode(errors="replace")),
-            distributions=own,
+            whole=own,
             parts={n: tuple(_distribution_of(d, v) for v in values[n]) for n, d in own.items()},
             cuts={
                 name: np.array([d[0] if isinstance(d, tuple) else d.low for d in found[1:]])
@@ -148,10 +139,6 @@ class Cells(Arms):
             },
             places=tuple(places),
         )
-
-    @property
-    def whole(self) -> Distributions:
-        return self.distributions
 
     def describe(self, index: int) -> str:
         """Such as ``the cell lr in [0.001, 0.03162)``."""
@@ -166,14 +153,14 @@ class Cells(Arms):
 
     def allowed(self, values: Mapping[str, Any]) -> list[int]:
         own: dict[str, int] = {}
-        for name in self.distributions.keys() & values.keys():
-            internal = internal_of(self.distributions[name], values[name])
+        for name in self.whole.keys() & values.keys():
+            internal = internal_of(self.whole[name], values[name])
             if not math.isnan(internal):  # it is one of the choices
                 own[name] = int(self._part(name, np.array([internal]))[0])
         return [i for i, place in enumerate(self.places) if own.items() <= place.items()]
 
     def narrow(self, index: int, name: str, distribution: BaseDistribution) -> BaseDistribution:
-        if self.distributions.get(name) != distribution:  # its range has changed
+        if self.whole.get(name) != distribution:  # its range has changed
             return distribution
         return self.parts[name][self.places[index][name]]
 
@@ -183,14 +170,13 @@ class Cells(Arms):
         return own
 
     def contains(self, index: int, name: str, internal: FloatArray) -> BoolArray:
-        if name not in self.distributions:
-            return super().contains(index, name, internal)
+        """Mask (n,) of the values of a split parameter that belong to a cell, or are NaN."""
         inside = self._part(name, internal) == self.places[index][name]
         return np.asarray(np.isnan(internal) | inside)
 
     def _part(self, name: str, internal: FloatArray) -> IntArray:
         """Number of the part in which internal values (n,) lie."""
-        steps = steps_of(self.distributions[name])
+        steps = steps_of(self.whole[name])
         # The cuts of steps are indices, see ``_axis``.
         place = internal if steps is None else np.rint(steps.steps.index(internal))
         return np.searchsorted(self.cuts[name], place, side="right")
@@ -198,12 +184,7 @@ class Cells(Arms):
 
 @dataclass(frozen=True)
 class Split:
-    """How a search space is split into cells, see ``BOASFSampler``.
-
-    Raises:
-        TypeError: For what is not a whole number.
-        ValueError: For numbers less than 2.
-    """
+    """How a search space is split into cells, see ``BOASFSampler``."""
 
     parts: int | Mapping[str, int]
     max_arms: int = 32

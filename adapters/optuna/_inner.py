@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 from zlib import crc32
 
-import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from optuna.study import Study
@@ -32,23 +31,17 @@ Factory = Callable[..., BaseSampler]
 Inner = BaseSampler | Factory | None
 Key = tuple[_private.StudyKey, int | None]  # of the study, and the arm
 
-START_UP = 40  # random trials of the default inner samplers of all arms together
 _REDRAWS = 3  # further draws where the arm has tried the configuration
 _PART = 1e-3  # Optuna's samplers divide by parts of a range down to this share of its width
 
 
-def startup_trials(n_arms: int) -> int:
-    """Random trials at the start of each arm's default TPE.
+def tpe(n_arms: int) -> Factory:
+    """Factory of Optuna's TPE, with fewer random trials at its start the more arms there are.
 
     Optuna's 10 for up to four arms, then an equal share of 40, at least 3: ten for each of 16 arms
     would be a random search of 160 trials.
     """
-    return min(10, max(3, math.ceil(START_UP / n_arms)))
-
-
-def tpe(n_arms: int) -> Factory:
-    """Factory of Optuna's TPE with a start-up for ``n_arms`` arms."""
-    return partial(TPESampler, n_startup_trials=startup_trials(n_arms))
+    return partial(TPESampler, n_startup_trials=min(10, max(3, math.ceil(40 / n_arms))))
 
 
 def random(n_arms: int) -> Factory:
@@ -57,16 +50,9 @@ def random(n_arms: int) -> Factory:
 
 
 class InnerSamplers:
-    """Creates the samplers of the arms.
+    """Creates the samplers of the arms: of ``inner``, see ``BanditSampler``.
 
-    Args:
-        inner: An instance, of which every arm gets a copy; a factory that takes a seed, called
-            for every trial; None for the default.
-        default: Returns the default factory for a number of arms.
-        streams: Source of the seeds.
-
-    Attributes:
-        default: Whether the recipe's default is used, not the user's ``inner``.
+    Where that is None, ``default`` returns the factory for a number of arms.
 
     Raises:
         TypeError: If ``inner`` is neither a sampler nor a factory of one.
@@ -83,7 +69,7 @@ class InnerSamplers:
                 )
         self._inner = inner
         self._default_for = default
-        self.default = inner is None
+        self.default = inner is None  # whether the samplers are not the user's
         self.streams = streams
         self._copies: Cache[Key, BaseSampler] = Cache()
 
@@ -173,13 +159,7 @@ class Pull:
         return dict(sorted(space.items()))
 
     def propose(self, study: Study, trial: FrozenTrial, space: Distributions) -> dict[str, Any]:
-        """The joint proposal for ``space``, the arm included.
-
-        Args:
-            study: As Optuna passed it to the sampler.
-            trial: The trial.
-            space: The inferred search space, or a part of it.
-        """
+        """The joint proposal for the inferred ``space``, or a part of it, the arm included."""
         key = "" if self.parameter is None else self.parameter.key
         others = {name: d for name, d in space.items() if name != key}
         if self.grid is None:
@@ -213,7 +193,9 @@ class Pull:
                 return single_value(own)
         index = (trial.number, crc32(name.encode()), attempt)
         if not can_be_sampled(own):
-            return _draw(name, own, self.samplers.streams.generator("beyond reckoning", *index))
+            rng = self.samplers.streams.generator("beyond reckoning", *index)
+            space = UnionSpace({name: own})  # the core's scales have no such limits
+            return space.values(space.vectors.sample(1, rng)[0], rng)[name]
         sampler = self.samplers.of_name(self.sampler, n_arms, index)
         seen = self.study
         if self.has_changed(name, distribution):
@@ -275,9 +257,3 @@ def can_be_sampled(distribution: BaseDistribution) -> bool:
         return False
     sums = (high - low + step, high + step, high + low)  # TPE's kernels are made of their halves
     return (high - low) * _PART > 0.0 and all(map(math.isfinite, sums))
-
-
-def _draw(name: str, distribution: BaseDistribution, rng: np.random.Generator) -> Any:
-    """Draw a value of a range with the core's scales, which have no such limits."""
-    space = UnionSpace({name: distribution})
-    return space.values(space.vectors.sample(1, rng)[0], rng)[name]

@@ -31,7 +31,6 @@ from .trials import Cost, StudyColumns, check_cost
 
 _logger = get_logger("optuna.automl_plugins")
 
-
 _INSIDE = (
     *("n_startup_trials", "n_candidates", "n_ei_candidates", "multivariate", "group"),
     *("constant_liar", "ordinal"),
@@ -75,10 +74,6 @@ class ArmSampler(SeededSampler):
         **foreign: Anything else, which is refused with what to do.
 
     All others are those of ``WeightedModelSampler``.
-
-    Raises:
-        ValueError: For an argument outside its range, or an arm that is not categorical.
-        TypeError: For an ``arm``, ``inner`` or ``cost`` of the wrong type, or an unknown argument.
     """
 
     def __init__(
@@ -158,11 +153,7 @@ class ArmSampler(SeededSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """The arm, and the proposal of its sampler.
-
-        Raises:
-            ValueError: For a multi-objective study, or an unusable ``cost``.
-        """
+        """The arm, and the proposal of its sampler."""
         key = _private.trial_key(study, trial)
         if key not in self._pulls:
             self.infer_relative_search_space(study, trial)
