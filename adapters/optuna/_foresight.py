@@ -41,11 +41,7 @@ class Foresight:
         """Conditions that explain both the complete trials and the earlier tasks.
 
         For a parameter without such conditions, or that no task has, those that explain the
-        trials alone.
-
-        Args:
-            values: Internal values (n,) of the complete trials by name, NaN where not asked for.
-            distributions: Distribution of each name.
+        trials alone. ``values`` are as for ``infer_rules``.
         """
         rules = {rule.child: rule for rule in infer_rules(values, distributions)}
         earlier, knows = self._internal(distributions)
@@ -125,13 +121,7 @@ def _decides(name: str, other: str, rules: Mapping[str, Rule]) -> bool:
 def find_refuted(
     values: Mapping[str, FloatArray], rules: Sequence[Rule], expected: Collection[str]
 ) -> set[str]:
-    """Expected parameters that a complete trial should have asked for, and did not.
-
-    Args:
-        values: As for ``Foresight.rules``.
-        rules: The conditions in force.
-        expected: Names that no trial has asked for.
-    """
+    """Those of the ``expected`` names that a complete trial should have asked for by the rules."""
     by_child = {rule.child: rule for rule in rules}
     n = len(next(iter(values.values()))) if values else 0
     gone: set[str] = set()
@@ -166,10 +156,8 @@ def _condense(
 ) -> list[tuple[frozenset[str], dict[str, Any]]]:
     """Two examples for each combination of categories: its least and its largest numbers.
 
-    Conditions on a category or a threshold are the same for them as for all configurations.
-
-    Returns:
-        The names that occur in the task of each example, and the example.
+    Conditions on a category or a threshold are the same for them as for all configurations. Each
+    comes with the names that occur in its task.
     """
     found: dict[Any, tuple[dict[str, Any], dict[str, Any]]] = {}
     for configurations in tasks:

@@ -108,9 +108,6 @@ def _is_store(address: str) -> bool:
     """Whether an address is a database of something else than studies, or not there yet.
 
     False for a journal, and for a database without tables, in which Optuna may make its own.
-
-    Raises:
-        ValueError: If there is no such database, but one with a similar name, or no folder for it.
     """
     if "://" not in address:
         return False

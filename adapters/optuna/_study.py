@@ -61,12 +61,7 @@ class View:
 class StudyReader:
     """Reads one study: its trials, each once, its conditions and its search space.
 
-    Args:
-        study: The study, as shown to the sampler.
-        cost: How seconds are read from a trial.
-        declared: Distributions known up front.
-        ordinal: Ordered choices of categorical parameters.
-        foresight: The search space expected from earlier tasks.
+    ``declared`` are the distributions known up front; see ``ProposerSampler`` for the others.
     """
 
     def __init__(
@@ -98,12 +93,8 @@ class StudyReader:
         Trials of other brackets are as informative, and a single bracket has few. Optuna's TPE
         reads them all, too.
 
-        The seconds of a trial with an unusable cost are unknown, with a warning.
-
-        Raises:
-            ValueError: If no trial has a usable cost, and a complete one has something else than a
-                number; or if ``cost`` names a user attribute that no complete trial has, though
-                some began since the first call.
+        The seconds of a trial with an unusable cost are unknown, with a warning; it is a
+        ValueError if no trial has a usable one.
         """
         if self._begun is None:
             self._begun = trial.number
@@ -148,8 +139,8 @@ class StudyReader:
                     raise ValueError(row.unusable.message)
                 _logger.warning(f"{row.unusable.message} Its seconds count as unknown.")
         complete = columns.facts("status") == Status.COMPLETE
-        unknown = callable(self._cost) and np.isnan(columns.facts("seconds")).all()
-        if unknown and complete.sum() >= _ENOUGH and self.first_time("no cost"):
+        is_late = callable(self._cost) and not is_known and complete.sum() >= _ENOUGH
+        if is_late and self.first_time("no cost"):
             _logger.warning(
                 f"cost={self._cost!r} has returned no number of seconds for any of"
                 f" {len(columns)} trials: the search does without seconds."

@@ -42,8 +42,7 @@ POSITION = FloatDistribution(0.0, 1.0)
 class UnionSpace:
     """A ``VectorSpace`` over the Optuna parameters that can vary; encodes and decodes values.
 
-    Raises:
-        ValueError: If ``ordinal`` is not a permutation of a parameter's choices.
+    ValueError if ``ordinal`` is not a permutation of a parameter's choices.
     """
 
     def __init__(
@@ -200,12 +199,9 @@ def position_of(distribution: BaseDistribution, internal: float) -> float:
 def value_at(
     distribution: BaseDistribution, position: float, taken: Collection[float] = ()
 ) -> Any:
-    """The value at a position in a range; of a grid, the nearest one that is not taken.
+    """The value at a position in a range, from 0 to 1; of a grid, the nearest that is not taken.
 
-    Args:
-        distribution: The range.
-        position: From 0 to 1.
-        taken: Values that should not be returned, unless there is no other nearby.
+    If all those nearby are taken, the nearest.
     """
     value = UnionSpace({"value": distribution}).decode("value", position)
     steps = steps_of(distribution)

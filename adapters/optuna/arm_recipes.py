@@ -36,7 +36,7 @@ from automl_plugins.records.trial import Status
 from automl_plugins.spaces.branches import log_volumes
 
 from . import _inner, _private
-from ._arm_memory import ArmMemory, Budget, Situation
+from ._arm_memory import Budget, Situation
 from ._arms import Choices, Split
 from ._inner import Inner
 from .arm_sampler import ArmOptions, ArmSampler
@@ -371,8 +371,13 @@ class BOASFSampler(ArmSampler):
                 f"{len(situation.arms)} arms share a budget of {budget:g} trials: not every arm"
                 " will be tried."
             )
-        turn = self._next(situation)
-        self._note_spent(known, situation, turn)
+        turn, begins = self._next(situation), known.first_time("began")
+        if turn.arm is None and known.first_time("spent"):
+            text = self.describe_spent(situation)
+            if begins:  # the budget was spent before this run
+                _logger.warning(f"{text} Earlier trials of the study count: give a larger budget.")
+            else:
+                _logger.info(text)
         if opened := turn.opened:
             # If the study is continued with another budget or cells, these rounds do not count.
             search = {"budget": list(self._budget), "cells": situation.arms.mark}
@@ -380,17 +385,6 @@ class BOASFSampler(ArmSampler):
         records, left = situation.pulls.records, situation.left
         for line in describe_losses(opened, records, left, situation.arms.names):
             _logger.warning(line)
-
-    def _note_spent(self, known: ArmMemory, situation: Situation, turn: Turn) -> None:
-        """Log once that no budget is left: a WARNING if it was spent before this run began."""
-        begins = known.first_time("began")
-        if turn.arm is not None or not known.first_time("spent"):
-            return
-        text = self.describe_spent(situation)
-        if begins:
-            _logger.warning(f"{text} Earlier trials of the study count: give a larger budget.")
-        else:
-            _logger.info(text)
 
     def is_spent(self, situation: Situation) -> bool:
         """Whether the budget is spent, or reserved for running trials."""

@@ -19,6 +19,8 @@ from automl_plugins.streams import Streams
 
 from . import _private
 
+Outcome = dict[str, float | bool | None]  # of a trial at a rung
+
 _logger = get_logger("optuna.automl_plugins")
 
 
@@ -107,9 +109,7 @@ class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
             rung += 1
         return False
 
-    def _decide(
-        self, study: Study, trial: FrozenTrial, rung: int, value: float
-    ) -> dict[str, float | bool | None]:
+    def _decide(self, study: Study, trial: FrozenTrial, rung: int, value: float) -> Outcome:
         others = [
             outcome["value"]
             for other in study.get_trials(deepcopy=False)
@@ -125,7 +125,7 @@ class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
         return _outcome(value, probability, draw < probability)
 
 
-def _outcome(value: float, probability: float, advances: bool) -> dict[str, float | bool | None]:
+def _outcome(value: float, probability: float, advances: bool) -> Outcome:
     return {"value": finite_or_none(value), "probability": probability, "advances": advances}
 
 

@@ -90,16 +90,15 @@ def curves(
             done = finished_trials(study)
             everything = study.get_trials(deepcopy=False)
         states = Counter(trial.state.name.lower() for trial in everything)
-        trials = _read_all(study, done)
-        search = Search.of(
+        found = Search.of(
             *_labels(study, table, method, seed),
-            trials,
+            _read_all(study, done),
             space=space_of_trials(done),
             left_out={state: states[state] for state in ("running", "waiting")},
             where=f"Study {study.study_name!r}: ",
             maximized=is_maximized(study),
         )
-        searches.append(search)
+        searches.append(found)
     return searches
 
 
@@ -219,9 +218,6 @@ def read_study(
 
     With ``trials`` the space is not inferred: None means unknown. A task has no constraints: a
     trial that violates one counts as failed, so that it is never suggested.
-
-    Raises:
-        ValueError: For a study of several objectives.
     """
     done = finished_trials(study) if trials is None else trials
     read = [
@@ -306,11 +302,7 @@ def _make_trials(
 
 
 def _drop_foreign_runs(record: TaskRecord, distributions: Distributions) -> TaskRecord:
-    """The runs that lie in the distributions, without parameters that have no distribution.
-
-    Raises:
-        ValueError: If there are runs, but none has one of the parameters.
-    """
+    """The runs that lie in the distributions, without parameters that have no distribution."""
     names = {name for values in record.configurations for name in values}
     if names and names.isdisjoint(distributions):
         raise ValueError(

@@ -41,21 +41,13 @@ _TRIES = 4  # proposals for one trial at most, if other workers publish the same
 
 
 class _Asked(NamedTuple):
-    """The state of the study when a trial asked for the search space, and what it was told.
+    """The state of the study when a trial asked for the search space, and what it was told."""
 
-    Attributes:
-        names: All parameters known then; none if there is no proposal.
-        moving: Those of them whose range moves, see ``StudyColumns``.
-        turns: Proposals published by then.
-        view: The trials read; None once the trial has its proposal.
-        foretold: Proposed values of parameters that are not in the search space.
-    """
-
-    names: frozenset[str] = frozenset()
-    moving: frozenset[str] = frozenset()
-    turns: int = -1
-    view: View | None = None
-    foretold: Mapping[str, Any] = {}
+    names: frozenset[str] = frozenset()  # all parameters known then; none without a proposal
+    moving: frozenset[str] = frozenset()  # those of them whose range moves, see ``StudyColumns``
+    turns: int = -1  # proposals published by then
+    view: View | None = None  # the trials read; None once the trial has its proposal
+    foretold: Mapping[str, Any] = {}  # proposed values of parameters not in the search space
 
 
 class ProposerSampler(SeededSampler):
@@ -80,10 +72,6 @@ class ProposerSampler(SeededSampler):
         seed: Non-negative integer; None draws one and logs it.
         foresight: The search space expected from earlier tasks; counts until the trials
             contradict it.
-
-    Raises:
-        ValueError: For an argument outside its range.
-        TypeError: For an argument of the wrong type.
     """
 
     def __init__(
@@ -166,9 +154,6 @@ class ProposerSampler(SeededSampler):
         """Propose values for all of ``search_space`` jointly.
 
         Threads take turns, so each sees the published proposal of the last.
-
-        Raises:
-            ValueError: For a multi-objective study, or an unusable ``cost``.
         """
         key = _private.trial_key(study, trial)
         with self._clocked(study, trial):

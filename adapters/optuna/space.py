@@ -55,11 +55,7 @@ _MOST_LISTED = 1000  # stepped parameters with more values count as continuous
 
 @np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
 def read_space(search_space: Any) -> tuple[ConfigurationSpace, dict[str, BaseDistribution]]:
-    """A search space, distributions by name or a ``ConfigurationSpace``, in both forms.
-
-    Raises:
-        TypeError: For something else.
-    """
+    """Distributions by name or a ``ConfigurationSpace`` in both forms; TypeError for others."""
     if isinstance(search_space, ConfigurationSpace):
         return search_space, distributions_of(search_space)
     distributions = checked_space(search_space, or_else=", or a ConfigurationSpace")
@@ -80,8 +76,7 @@ def is_space(thing: Any) -> bool:
 def checked_space(search_space: Any, *, or_else: str = "") -> dict[str, BaseDistribution]:
     """A copy of the distributions that are given; empty for None.
 
-    Raises:
-        TypeError: For anything but distributions by name; ``or_else`` says what is legal, too.
+    TypeError for anything but distributions by name; ``or_else`` says what is legal, too.
     """
     if search_space is None or search_space == {}:
         return {}
@@ -107,10 +102,7 @@ def checked_ordinal(ordinal: Mapping[str, Sequence[Any]] | None) -> dict[str, li
 
 def distributions_in(trials: Iterable[FrozenTrial]) -> dict[str, BaseDistribution]:
     """The newest distribution of each parameter that trials have asked for."""
-    found: dict[str, BaseDistribution] = {}
-    for trial in trials:
-        found |= trial.distributions
-    return found
+    return {name: d for trial in trials for name, d in trial.distributions.items()}
 
 
 @np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
@@ -147,9 +139,7 @@ def internal_of(distribution: BaseDistribution, value: Any) -> float:
 def infer_rules(values: Mapping[str, FloatArray], distributions: Distributions) -> list[Rule]:
     """Conditions that explain which parameters complete trials asked for.
 
-    Args:
-        values: Internal values (n,) by name, NaN where a trial did not ask.
-        distributions: Distribution of each name.
+    ``values`` (n,) are the internal ones by name, NaN where a trial did not ask.
     """
     return conditions.infer_rules(
         values,
@@ -265,16 +255,10 @@ def _stepped(values: list[Any]) -> BaseDistribution | None:
 
 
 def value_in(distribution: BaseDistribution, value: Any, *, nearest: bool = False) -> Any:
-    """The value of a distribution that matches a recorded one; a choice is the same object.
+    """The value of a distribution that matches a recorded one; ``ABSENT`` if none does.
 
-    Args:
-        distribution: The distribution.
-        value: The recorded value.
-        nearest: Whether any number outside the distribution is moved to the nearest inside;
-            else only one that missed a step, or an end of the range, by a rounding error.
-
-    Returns:
-        The value; ``ABSENT`` if none matches.
+    Numbers that missed a step, or an end of the range, by a rounding error are moved there; with
+    ``nearest`` all other numbers are, too.
     """
     if isinstance(distribution, CategoricalDistribution):
         index = find(distribution.choices, value)

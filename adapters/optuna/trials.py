@@ -70,22 +70,13 @@ class UnusableCost:
 
 @dataclass(frozen=True)
 class StudyTrial(Trial):
-    """A trial of a study, with Optuna's internal values of its parameters.
+    """A trial of a study, with Optuna's internal values of its parameters."""
 
-    Attributes:
-        values: Of the parameters that could vary.
-        constants: Of those whose range had one value in this trial.
-        distributions: Of the parameters that could vary.
-        positions: Proposed positions in ranges that were not known, see ``_union``.
-        completed: As stored.
-        unusable: Why the seconds are unknown, where the cost is not what it must be.
-    """
-
-    values: dict[str, float] = field(default_factory=dict)
-    constants: dict[str, float] = field(default_factory=dict)
+    values: dict[str, float] = field(default_factory=dict)  # of the parameters that could vary
+    constants: dict[str, float] = field(default_factory=dict)  # of those with one value only
     distributions: dict[str, BaseDistribution] = field(default_factory=dict, repr=False)
-    positions: dict[str, float] = field(default_factory=dict, repr=False)
-    completed: datetime | None = field(default=None, repr=False, compare=False)
+    positions: dict[str, float] = field(default_factory=dict, repr=False)  # see ``_union``
+    completed: datetime | None = field(default=None, repr=False, compare=False)  # as stored
     unusable: UnusableCost | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -142,22 +133,19 @@ def read_trial(trial: FrozenTrial, *, maximize: bool, cost: Cost = "duration") -
 
 
 def _seconds(trial: FrozenTrial) -> float:
-    begin, end = trial.datetime_start, trial.datetime_complete
     passed = math.nan
     stale = trial.state == TrialState.FAIL and _private.ended_elsewhere(trial)
-    if begin is not None and end is not None and not stale:
-        passed = (end - begin).total_seconds() - _private.read_overhead(trial)
+    if trial.duration is not None and not stale:
+        passed = trial.duration.total_seconds() - _private.read_overhead(trial)
     return as_seconds(trial.user_attrs.get(SECONDS), passed)
 
 
-def _cost(
-    trial: FrozenTrial, cost: str | Callable[[FrozenTrial], float | None]
-) -> float | UnusableCost:
+def _cost(trial: FrozenTrial, cost: Cost) -> float | UnusableCost:
     if callable(cost) and not trial.state.is_finished():
         return math.nan
     value = None
     try:
-        value = cost(trial) if callable(cost) else trial.user_attrs.get(cost)
+        value = cost(trial) if callable(cost) else trial.user_attrs.get(str(cost))
     except Exception as error:  # a function of the user's may raise anything
         gave = f"raised {error!r}"
     else:
@@ -256,9 +244,7 @@ StudySource = Study | BaseStorage | str
 def studies_in(source: StudySource | Iterable[StudySource]) -> list[Study]:
     """The studies of a source, or of several, those of a storage by name.
 
-    Raises:
-        TypeError: For anything else.
-        ValueError: For a storage that does not exist or cannot be read.
+    TypeError for anything else, ValueError for a storage that does not exist or cannot be read.
     """
     if isinstance(source, Study):
         return [source]
@@ -305,11 +291,7 @@ def open_storage(source: str) -> BaseStorage | str:
     """The storage at an address or in a journal file, as Optuna takes it.
 
     Optuna makes its tables in every database that it opens, so one without them is not opened:
-    one without any table is a storage without studies.
-
-    Raises:
-        ValueError: If it does not exist, or is a database of something else.
-        sqlalchemy.exc.DatabaseError: If it cannot be read.
+    one without any table is a storage without studies. See ``tables_of`` for what is raised.
     """
     check_exists(source)
     if "://" in source:
