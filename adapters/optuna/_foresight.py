@@ -15,7 +15,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution
 from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.conditions import Rule
-from automl_plugins.spaces.values import finder, to_number
+from automl_plugins.spaces.values import finder, kind_of, to_number
 
 from .space import Distributions, infer_rules
 from .trials import StudyTrial
@@ -166,8 +166,7 @@ def _condense(
             numbers = {
                 name: value
                 for name, value in values.items()
-                if isinstance(value, int | float)
-                and not isinstance(value, bool)
+                if kind_of(value) == "number"
                 and not isinstance(distributions.get(name), CategoricalDistribution)
             }
             others = [(n, type(v).__name__, str(v)) for n, v in values.items() if n not in numbers]

@@ -149,10 +149,7 @@ class WeightedModelSampler(ArmSampler):
             assert isinstance(situation.arms, Choices)
             choices = situation.arms.distribution.choices
             weights = weights_by_option(choices, self.weights, _ONE_EACH)[arms]
-            p = np.full(len(arms), 1 / len(arms))
-            if weights.any():
-                p = weights / weights.max()  # their sum may be too large for a float
-                p /= p.sum()
+            p = weights_from_numbers(weights if weights.any() else np.ones(len(arms)))
             return draw_weighted(arms.tolist(), p, rng)
         sized = np.isin(arms, list(situation.parameters))
         # One worker is enough to learn a model's size, but it may have died.
