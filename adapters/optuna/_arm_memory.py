@@ -23,12 +23,12 @@ from automl_plugins.proposers.explanation import ArmFacts
 from automl_plugins.records.trial import Status
 
 from . import _private
-from ._arms import Arms, Choices, Split
+from ._arms import Arms, Cells, Choices, Split
 from ._steps import steps_of
-from ._study import Reading, StudyReader, View
+from ._study import StudyReader, View
 from ._union import UnionSpace
-from .space import hyperparameter_of, infer_rules
-from .trials import Cost, StudyTrial
+from .space import Distributions, hyperparameter_of, infer_rules
+from .trials import Cost, StudyColumns, StudyTrial
 
 _FULL = (TrialState.COMPLETE, TrialState.PRUNED)  # have asked for all of their parameters
 Budget = tuple[float, str]  # of a search by successive filtering, and its unit
@@ -43,7 +43,7 @@ class Situation:
     arms: Arms
     left: list[int]  # arms with untried configurations; all arms if there are none
     pulls: Pulls
-    parameters: Mapping[int, Mapping[str, BaseDistribution]]  # see ``ArmMemory``
+    parameters: Mapping[int, Distributions]  # see ``ArmMemory``
     rounds: tuple[Round, ...]  # of successive filtering, as stored
     union: Callable[[], UnionSpace]  # the space of all arms seen so far, conditions inferred
 
@@ -52,10 +52,8 @@ class ArmMemory(StudyReader):
     """The cache that a sampler of arms keeps of one study; it can be rebuilt from the trials.
 
     Args:
-        study: The study, as shown to the sampler.
+        study, cost, reward_range: As the sampler has them.
         key: Name of the parameter whose choices are the arms, or the key of ``split``.
-        cost: How seconds are read from a trial.
-        reward_range: Values of the objective with the rewards 0 and 1, if known.
         split: If the arms are cells, how the parameters of the first complete trial are split.
         declared: The cells, if they are known up front.
         budget: Budget whose rounds count; None for that of the last round opened.
@@ -79,12 +77,11 @@ class ArmMemory(StudyReader):
         self._unions: dict[int, Newest[UnionSpace]] = defaultdict(Newest)
         self._grids: dict[int, Newest[Grid | None]] = defaultdict(Newest)
         self._storages: dict[int, _private.ArmStorage] = {}
-        self._reported: set[Any] = set()
         self.asked: BaseDistribution | None = None  # with which a trial served here asked for arms
         self._forget()
 
     def _forget(self) -> None:
-        self._reading = Reading()
+        self._columns = StudyColumns()
         self.owner: dict[int, int | None] = {}  # arm of each finished trial, by its number
         # By arm, the newest distribution of each other parameter that its complete and pruned
         # trials asked for, and that can vary.
@@ -170,12 +167,6 @@ class ArmMemory(StudyReader):
         first = self._first.get(name, distribution)
         is_choice = CategoricalDistribution in (type(first), type(distribution))
         return name in self._changed or (is_choice and first != distribution)
-
-    def first_time(self, event: Any) -> bool:
-        """Whether an event has not been reported yet; marks it as reported."""
-        reported = event in self._reported
-        self._reported.add(event)
-        return not reported
 
     # --- what the choice of an arm depends on ---------------------------------------------
 
@@ -276,14 +267,13 @@ class ArmMemory(StudyReader):
         facts = (parameters, infer_rules(complete, parameters))
         union = self._unions[index].get(facts, lambda: UnionSpace(*facts))
         space = union.vectors
-        everything = space.enumerate(_MOST * len(arms) if arms.whole else _MOST)
-        if everything is None:
-            return None
-        for name in arms.whole.keys() & union.column.keys():
-            entries, place = np.unique(everything[:, union.column[name]], return_inverse=True)
-            internal = [v if np.isnan(v) else union.internal(name, v) for v in entries]
-            everything = everything[arms.contains(index, name, np.array(internal))[place]]
-        if len(everything) > _MOST:
+        everything = space.enumerate(_MOST * len(arms) if isinstance(arms, Cells) else _MOST)
+        if everything is not None and isinstance(arms, Cells):
+            for name in arms.whole.keys() & union.column.keys():
+                entries, place = np.unique(everything[:, union.column[name]], return_inverse=True)
+                internal = [v if np.isnan(v) else union.internal(name, v) for v in entries]
+                everything = everything[arms.contains(index, name, np.array(internal))[place]]
+        if everything is None or len(everything) > _MOST:
             return None
         tried = np.empty((len(rows), space.d))
         for name, column in union.column.items():

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 from zlib import crc32
@@ -41,11 +42,7 @@ class Arms(ABC):
     names: tuple[str, ...]  # as reports call them
     notes: tuple[str, ...] = ()  # for reports
     mark: int | None = None  # of cells, stored with rounds: those of other cells do not fit
-
-    @property
-    def whole(self) -> Distributions:
-        """Distributions of the parameters that ``narrow`` changes."""
-        return {}
+    whole: Distributions = field(default_factory=dict)  # of the parameters that ``narrow`` changes
 
     def __len__(self) -> int:
         return len(self.names)
@@ -69,10 +66,6 @@ class Arms(ABC):
     def narrow_trial(self, index: int, trial: FrozenTrial) -> FrozenTrial:
         """A trial of an arm as the arm's sampler sees it."""
         return trial
-
-    def contains(self, index: int, name: str, internal: FloatArray) -> BoolArray:
-        """Mask (n,) of the internal values of a parameter that belong to an arm, or are NaN."""
-        return np.ones(len(internal), dtype=bool)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -116,10 +109,9 @@ class Cells(Arms):
     parameters, it belongs to the cell it was assigned, provided that its values agree.
     """
 
-    distributions: dict[str, BaseDistribution]  # of the m split parameters
-    parts: Mapping[str, tuple[BaseDistribution, ...]]  # of each of them, ascending
+    parts: Mapping[str, tuple[BaseDistribution, ...]]  # of each split parameter, ascending
     cuts: Mapping[str, FloatArray]  # where the second part begins, the third and so on
-    places: IntArray  # (K, m): which part of each parameter each of the K cells has
+    places: tuple[Mapping[str, int], ...]  # of each cell: which part of each parameter it has
 
     @classmethod
     def from_partition(cls, key: str, cells: Partition, distributions: Distributions) -> Cells:
@@ -131,26 +123,22 @@ class Cells(Arms):
                 if domain not in domains[name]:
                     domains[name].append(domain)
         values = {n: [_values_of(d, part) for part in domains[n]] for n, d in own.items()}
-        places = [[domains[n].index(d) for n, d in cell.domains.items()] for cell in cells]
-        named = [{n: values[n][i] for n, i in zip(own, row, strict=True)} for row in places]
+        places = [{n: domains[n].index(d) for n, d in cell.domains.items()} for cell in cells]
+        named = [{n: values[n][i] for n, i in place.items()} for place in places]
         names = tuple(describe_cell(cell) for cell in named)
         return cls(
             key=key,
             names=names,
             notes=cells.notes,
             mark=crc32("\n".join(names).encode(errors="replace")),
-            distributions=own,
+            whole=own,
             parts={n: tuple(_distribution_of(d, v) for v in values[n]) for n, d in own.items()},
             cuts={
                 name: np.array([d[0] if isinstance(d, tuple) else d.low for d in found[1:]])
                 for name, found in domains.items()
             },
-            places=np.array(places, dtype=np.int64),
+            places=tuple(places),
         )
-
-    @property
-    def whole(self) -> Distributions:
-        return self.distributions
 
     def describe(self, index: int) -> str:
         """Such as ``the cell lr in [0.001, 0.03162)``."""
@@ -164,19 +152,17 @@ class Cells(Arms):
         return allowed[0] if len(allowed) == 1 else None
 
     def allowed(self, values: Mapping[str, Any]) -> list[int]:
-        agree = np.ones(len(self), dtype=bool)
-        for column, (name, distribution) in enumerate(self.distributions.items()):
-            if name in values:
-                internal = np.array([internal_of(distribution, values[name])])
-                if not np.isnan(internal):  # it is one of the choices
-                    agree &= self.places[:, column] == self._part(name, internal)
-        return np.flatnonzero(agree).tolist()
+        own: dict[str, int] = {}
+        for name in self.whole.keys() & values.keys():
+            internal = internal_of(self.whole[name], values[name])
+            if not math.isnan(internal):  # it is one of the choices
+                own[name] = int(self._part(name, np.array([internal]))[0])
+        return [i for i, place in enumerate(self.places) if own.items() <= place.items()]
 
     def narrow(self, index: int, name: str, distribution: BaseDistribution) -> BaseDistribution:
-        if self.distributions.get(name) != distribution:  # its range has changed
+        if self.whole.get(name) != distribution:  # its range has changed
             return distribution
-        column = list(self.distributions).index(name)
-        return self.parts[name][int(self.places[index, column])]
+        return self.parts[name][self.places[index][name]]
 
     def narrow_trial(self, index: int, trial: FrozenTrial) -> FrozenTrial:
         own = copy.copy(trial)
@@ -184,14 +170,13 @@ class Cells(Arms):
         return own
 
     def contains(self, index: int, name: str, internal: FloatArray) -> BoolArray:
-        if name not in self.distributions:
-            return super().contains(index, name, internal)
-        place = self.places[index, list(self.distributions).index(name)]
-        return np.asarray(np.isnan(internal) | (self._part(name, internal) == place))
+        """Mask (n,) of the values of a split parameter that belong to a cell, or are NaN."""
+        inside = self._part(name, internal) == self.places[index][name]
+        return np.asarray(np.isnan(internal) | inside)
 
     def _part(self, name: str, internal: FloatArray) -> IntArray:
         """Number of the part in which internal values (n,) lie."""
-        steps = steps_of(self.distributions[name])
+        steps = steps_of(self.whole[name])
         # The cuts of steps are indices, see ``_axis``.
         place = internal if steps is None else np.rint(steps.steps.index(internal))
         return np.searchsorted(self.cuts[name], place, side="right")
@@ -199,12 +184,7 @@ class Cells(Arms):
 
 @dataclass(frozen=True)
 class Split:
-    """How a search space is split into cells, see ``BOASFSampler``.
-
-    Raises:
-        TypeError: For what is not a whole number.
-        ValueError: For numbers less than 2.
-    """
+    """How a search space is split into cells, see ``BOASFSampler``."""
 
     parts: int | Mapping[str, int]
     max_arms: int = 32

@@ -15,9 +15,9 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution
 from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.conditions import Rule
-from automl_plugins.spaces.values import finder, to_number
+from automl_plugins.spaces.values import finder, kind_of, to_number
 
-from .space import infer_rules
+from .space import Distributions, infer_rules
 from .trials import StudyTrial
 
 
@@ -32,24 +32,16 @@ class Foresight:
     """
 
     def __init__(
-        self,
-        distributions: Mapping[str, BaseDistribution],
-        tasks: Iterable[Sequence[Mapping[str, Any]]],
+        self, distributions: Distributions, tasks: Iterable[Sequence[Mapping[str, Any]]]
     ) -> None:
         self.distributions = {n: d for n, d in distributions.items() if not d.single()}
         self._examples = _condense(tasks, self.distributions)
 
-    def rules(
-        self, values: Mapping[str, FloatArray], distributions: Mapping[str, BaseDistribution]
-    ) -> list[Rule]:
+    def rules(self, values: Mapping[str, FloatArray], distributions: Distributions) -> list[Rule]:
         """Conditions that explain both the complete trials and the earlier tasks.
 
         For a parameter without such conditions, or that no task has, those that explain the
-        trials alone.
-
-        Args:
-            values: Internal values (n,) of the complete trials by name, NaN where not asked for.
-            distributions: Distribution of each name.
+        trials alone. ``values`` are as for ``infer_rules``.
         """
         rules = {rule.child: rule for rule in infer_rules(values, distributions)}
         earlier, knows = self._internal(distributions)
@@ -67,7 +59,7 @@ class Foresight:
         return [rules[child] for child in sorted(rules)]
 
     def _internal(
-        self, distributions: Mapping[str, BaseDistribution]
+        self, distributions: Distributions
     ) -> tuple[dict[str, FloatArray], dict[str, BoolArray]]:
         """Examples (m,) by name in internal values, and whether the name occurs in their task."""
         names = sorted({n for known, _ in self._examples for n in known} & distributions.keys())
@@ -87,7 +79,7 @@ class Foresight:
 
 
 def explain_by_stopped(
-    trials: Sequence[StudyTrial], distributions: Mapping[str, BaseDistribution], rules: list[Rule]
+    trials: Sequence[StudyTrial], distributions: Distributions, rules: list[Rule]
 ) -> list[Rule]:
     """The ``rules``, and conditions that complete trials alone leave open.
 
@@ -96,12 +88,13 @@ def explain_by_stopped(
     asked for is trusted like that of complete ones. A failed one may have stopped before it asked
     for all: it may show for which choices a parameter is asked for, but no threshold.
     """
-    stopped = (Status.PRUNED, Status.FAILED)
     found = {rule.child: rule for rule in rules}
-    for n in range(1, len(stopped) + 1):
-        if not any(trial.status == stopped[n - 1] for trial in trials):
+    counting = [Status.COMPLETE]
+    for stopped in (Status.PRUNED, Status.FAILED):
+        counting.append(stopped)
+        rows = [t for t in trials if t.status in counting]
+        if not any(t.status == stopped for t in rows):
             continue
-        rows = [t for t in trials if t.status in (Status.COMPLETE, *stopped[:n])]
         asked = [
             {k: v for k, v in (t.constants | t.values).items() if k in t.config} for t in rows
         ]
@@ -109,12 +102,9 @@ def explain_by_stopped(
             name: np.array([row.get(name, math.nan) for row in asked]) for name in distributions
         }
         for rule in infer_rules(values, distributions):
-            trusted = rule.relation == "in" or stopped[n - 1] == Status.PRUNED
-            if (
-                trusted
-                and rule.child not in found
-                and not _decides(rule.child, rule.parent, found)
-            ):
+            trusted = rule.relation == "in" or stopped == Status.PRUNED
+            is_open = rule.child not in found and not _decides(rule.child, rule.parent, found)
+            if trusted and is_open:
                 found[rule.child] = rule
     return [found[child] for child in sorted(found)]
 
@@ -131,28 +121,20 @@ def _decides(name: str, other: str, rules: Mapping[str, Rule]) -> bool:
 def find_refuted(
     values: Mapping[str, FloatArray], rules: Sequence[Rule], expected: Collection[str]
 ) -> set[str]:
-    """Expected parameters that a complete trial should have asked for, and did not.
-
-    Args:
-        values: As for ``Foresight.rules``.
-        rules: The conditions in force.
-        expected: Names that no trial has asked for.
-    """
+    """Those of the ``expected`` names that a complete trial should have asked for by the rules."""
     by_child = {rule.child: rule for rule in rules}
     n = len(next(iter(values.values()))) if values else 0
     gone: set[str] = set()
-    while True:
-        before = len(gone)
-        for name in set(expected) - gone:
-            rule = by_child.get(name)
-            if rule is None or rule.parent in gone:
-                refuted = n > 0
-            else:
-                refuted = rule.parent in values and bool(_holds(rule, values).any())
-            if refuted:
-                gone.add(name)
-        if len(gone) == before:
-            return gone
+
+    def is_refuted(name: str) -> bool:
+        rule = by_child.get(name)
+        if rule is None or rule.parent in gone:
+            return n > 0
+        return rule.parent in values and bool(_holds(rule, values).any())
+
+    while new := set(filter(is_refuted, set(expected) - gone)):
+        gone |= new
+    return gone
 
 
 def _internal_reader(distribution: BaseDistribution) -> Callable[[Any], float | None]:
@@ -170,14 +152,12 @@ def _holds(rule: Rule, values: Mapping[str, FloatArray]) -> BoolArray:
 
 
 def _condense(
-    tasks: Iterable[Sequence[Mapping[str, Any]]], distributions: Mapping[str, BaseDistribution]
+    tasks: Iterable[Sequence[Mapping[str, Any]]], distributions: Distributions
 ) -> list[tuple[frozenset[str], dict[str, Any]]]:
     """Two examples for each combination of categories: its least and its largest numbers.
 
-    Conditions on a category or a threshold are the same for them as for all configurations.
-
-    Returns:
-        The names that occur in the task of each example, and the example.
+    Conditions on a category or a threshold are the same for them as for all configurations. Each
+    comes with the names that occur in its task.
     """
     found: dict[Any, tuple[dict[str, Any], dict[str, Any]]] = {}
     for configurations in tasks:
@@ -186,8 +166,7 @@ def _condense(
             numbers = {
                 name: value
                 for name, value in values.items()
-                if isinstance(value, int | float)
-                and not isinstance(value, bool)
+                if kind_of(value) == "number"
                 and not isinstance(distributions.get(name), CategoricalDistribution)
             }
             others = [(n, type(v).__name__, str(v)) for n, v in values.items() if n not in numbers]

@@ -5,19 +5,13 @@ from __future__ import annotations
 import copy
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 from zlib import crc32
 
-import numpy as np
-from optuna.distributions import (
-    BaseDistribution,
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
+from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial
@@ -27,32 +21,27 @@ from automl_plugins.streams import Streams
 from . import _private
 from ._arm_memory import Grid
 from ._arms import Arms, Choices
+from ._steps import Numeric
 from ._union import UnionSpace
 from .proposer_sampler import ProposerSampler
 from .seeded_sampler import Cache
-from .space import single_value
+from .space import Distributions, single_value
 
 Factory = Callable[..., BaseSampler]
 Inner = BaseSampler | Factory | None
 Key = tuple[_private.StudyKey, int | None]  # of the study, and the arm
 
-START_UP = 40  # random trials of the default inner samplers of all arms together
 _REDRAWS = 3  # further draws where the arm has tried the configuration
 _PART = 1e-3  # Optuna's samplers divide by parts of a range down to this share of its width
 
 
-def startup_trials(n_arms: int) -> int:
-    """Random trials at the start of each arm's default TPE.
+def tpe(n_arms: int) -> Factory:
+    """Factory of Optuna's TPE, with fewer random trials at its start the more arms there are.
 
     Optuna's 10 for up to four arms, then an equal share of 40, at least 3: ten for each of 16 arms
     would be a random search of 160 trials.
     """
-    return min(10, max(3, math.ceil(START_UP / n_arms)))
-
-
-def tpe(n_arms: int) -> Factory:
-    """Factory of Optuna's TPE with a start-up for ``n_arms`` arms."""
-    return partial(TPESampler, n_startup_trials=startup_trials(n_arms))
+    return partial(TPESampler, n_startup_trials=min(10, max(3, math.ceil(40 / n_arms))))
 
 
 def random(n_arms: int) -> Factory:
@@ -61,16 +50,9 @@ def random(n_arms: int) -> Factory:
 
 
 class InnerSamplers:
-    """Creates the samplers of the arms.
+    """Creates the samplers of the arms: of ``inner``, see ``BanditSampler``.
 
-    Args:
-        inner: An instance, of which every arm gets a copy; a factory that takes a seed, called
-            for every trial; None for the default.
-        default: Returns the default factory for a number of arms.
-        streams: Source of the seeds.
-
-    Attributes:
-        default: Whether the recipe's default is used, not the user's ``inner``.
+    Where that is None, ``default`` returns the factory for a number of arms.
 
     Raises:
         TypeError: If ``inner`` is neither a sampler nor a factory of one.
@@ -87,7 +69,7 @@ class InnerSamplers:
                 )
         self._inner = inner
         self._default_for = default
-        self.default = inner is None
+        self.default = inner is None  # whether the samplers are not the user's
         self.streams = streams
         self._copies: Cache[Key, BaseSampler] = Cache()
 
@@ -105,16 +87,13 @@ class InnerSamplers:
             return self._copies[key]
         return self._fresh(n_arms, self.streams.integer("inner", number))
 
-    def of_name(
-        self, sampler: BaseSampler, n_arms: int, number: int, name: str, attempt: int = 0
-    ) -> BaseSampler:
-        """The sampler of a single parameter of trial ``number``, whose sampler is ``sampler``.
+    def of_name(self, sampler: BaseSampler, n_arms: int, index: Sequence[int]) -> BaseSampler:
+        """The sampler of a single parameter of a trial whose sampler is ``sampler``.
 
         Each parameter has its own stream, so its value does not depend on those asked before.
         """
         if isinstance(self._inner, BaseSampler) or isinstance(sampler, ProposerSampler):
             return sampler  # that of a proposer has streams by name, and knows what it proposed
-        index = (number, crc32(name.encode()), attempt)
         return self._fresh(n_arms, self.streams.integer("inner of a name", *index))
 
     def reseed_rng(self) -> None:
@@ -179,16 +158,8 @@ class Pull:
         space |= {name: whole.get(name, d) for name, d in self.joint.items()}
         return dict(sorted(space.items()))
 
-    def propose(
-        self, study: Study, trial: FrozenTrial, space: Mapping[str, BaseDistribution]
-    ) -> dict[str, Any]:
-        """The joint proposal for ``space``, the arm included.
-
-        Args:
-            study: As Optuna passed it to the sampler.
-            trial: The trial.
-            space: The inferred search space, or a part of it.
-        """
+    def propose(self, study: Study, trial: FrozenTrial, space: Distributions) -> dict[str, Any]:
+        """The joint proposal for the inferred ``space``, or a part of it, the arm included."""
         key = "" if self.parameter is None else self.parameter.key
         others = {name: d for name, d in space.items() if name != key}
         if self.grid is None:
@@ -220,18 +191,18 @@ class Pull:
             own = self.arms.narrow(self.arm, name, distribution)
             if own.single() and not distribution.single():
                 return single_value(own)
+        index = (trial.number, crc32(name.encode()), attempt)
         if not can_be_sampled(own):
-            index = (trial.number, crc32(name.encode()), attempt)
-            return _draw(name, own, self.samplers.streams.generator("beyond reckoning", *index))
-        sampler = self.samplers.of_name(self.sampler, n_arms, trial.number, name, attempt)
+            rng = self.samplers.streams.generator("beyond reckoning", *index)
+            space = UnionSpace({name: own})  # the core's scales have no such limits
+            return space.values(space.vectors.sample(1, rng)[0], rng)[name]
+        sampler = self.samplers.of_name(self.sampler, n_arms, index)
         seen = self.study
         if self.has_changed(name, distribution):
             seen = _private.without_foreign(seen, name, own)
         return sampler.sample_independent(seen, self._decided(trial), name, own)
 
-    def _jointly(
-        self, trial: FrozenTrial, space: Mapping[str, BaseDistribution]
-    ) -> dict[str, Any]:
+    def _jointly(self, trial: FrozenTrial, space: Distributions) -> dict[str, Any]:
         own = {name: self.joint.get(name, d) for name, d in space.items()}
         values = self.sampler.sample_relative(self.study, self._decided(trial), own)
         if not values:  # the sampler is still in its start-up
@@ -239,7 +210,7 @@ class Pull:
         return dict(values)
 
     def _distinct(
-        self, grid: Grid, study: Study, trial: FrozenTrial, space: Mapping[str, BaseDistribution]
+        self, grid: Grid, study: Study, trial: FrozenTrial, space: Distributions
     ) -> dict[str, Any]:
         """A proposal that the arm has not tried: redrawn, else the nearest untried one."""
         held = _private.held_values(study, trial)
@@ -278,7 +249,7 @@ def can_be_sampled(distribution: BaseDistribution) -> bool:
     """
     if isinstance(distribution, CategoricalDistribution) or distribution.single():
         return True
-    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    assert isinstance(distribution, Numeric)
     low, high, step = float(distribution.low), float(distribution.high), distribution.step or 0.0
     if distribution.log:
         low, high, step = math.log(low), math.log(high), step / high
@@ -286,9 +257,3 @@ def can_be_sampled(distribution: BaseDistribution) -> bool:
         return False
     sums = (high - low + step, high + step, high + low)  # TPE's kernels are made of their halves
     return (high - low) * _PART > 0.0 and all(map(math.isfinite, sums))
-
-
-def _draw(name: str, distribution: BaseDistribution, rng: np.random.Generator) -> Any:
-    """Draw a value of a range with the core's scales, which have no such limits."""
-    space = UnionSpace({name: distribution})
-    return space.values(space.vectors.sample(1, rng)[0], rng)[name]

@@ -11,16 +11,16 @@ import copy
 import json
 import math
 from collections.abc import Callable, Container, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.samplers import BaseSampler, PartialFixedSampler
-from optuna.storages import BaseStorage, InMemoryStorage
+from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from automl_plugins.records.trial import as_number
+from automl_plugins.records.trial import CLOCK_START, as_number
 
 _PREFIX = "automl_plugins"
 _OVERHEAD = f"{_PREFIX}:overhead"
@@ -28,13 +28,12 @@ _PROPOSAL = f"{_PREFIX}:proposal"
 _POSITIONS = f"{_PREFIX}:positions"
 _SOURCES = f"{_PREFIX}:sources"
 _MAX_NAMED = 500  # sources with a share of their own; MySQL keeps 64 KiB of an attribute
+_PART = 30_000  # characters of an attribute, in which quotes count twice
 _SHOWN = {  # dashboards sort and plot plain values only
     "member": f"{_PREFIX}:member",
     "bound": f"{_PREFIX}:predicted_bound",
     "seconds": f"{_PREFIX}:predicted_seconds",
 }
-_CHUNK = 2045  # characters of an attribute, as many as Optuna's CmaEsSampler writes at once
-
 
 TrialKey = tuple[int, int, int]
 StudyKey = tuple[int, int, str, str]
@@ -59,41 +58,29 @@ def storage_of(study: Study) -> Any:
     return study._storage
 
 
-def write_proposal(study: Study, trial: FrozenTrial, values: Mapping[str, float]) -> None:
-    """Publish the joint proposal of a running trial, in internal values, for other workers."""
-    _write_chunks(study, trial, _PROPOSAL, dict(values))
+def write_proposal(
+    study: Study,
+    trial: FrozenTrial,
+    values: Mapping[str, float],
+    positions: Mapping[str, float] | None = None,
+) -> None:
+    """Publish the joint proposal of a running trial, in internal values, for other workers.
+
+    Of ranges that are not known yet it has the positions in them.
+    """
+    if positions:  # first, for the values say that all is there
+        _write(study, trial, _POSITIONS, dict(positions))
+    _write(study, trial, _PROPOSAL, dict(values))
 
 
 def read_proposal(trial: FrozenTrial) -> dict[str, float]:
-    """What ``write_proposal`` published, empty if nothing or not all of it is there yet."""
-    return dict(_read_chunks(trial, _PROPOSAL) or {})
-
-
-def write_positions(study: Study, trial: FrozenTrial, positions: Mapping[str, float]) -> None:
-    """Publish the part of a proposal whose ranges are not known yet, as positions in them."""
-    _write_chunks(study, trial, _POSITIONS, dict(positions))
+    """The values that ``write_proposal`` published; empty if nothing."""
+    return dict(trial.system_attrs.get(_PROPOSAL) or {})
 
 
 def read_positions(trial: FrozenTrial) -> dict[str, float]:
-    """What ``write_positions`` published, empty if nothing or not all of it is there yet."""
-    return dict(_read_chunks(trial, _POSITIONS) or {})
-
-
-def _write_chunks(study: Study, trial: FrozenTrial, key: str, content: Any) -> None:
-    text = json.dumps(content)
-    for i, start in enumerate(range(0, len(text), _CHUNK)):
-        _write(study, trial, f"{key}:{i}", text[start : start + _CHUNK])
-
-
-def _read_chunks(trial: FrozenTrial, key: str) -> Any:
-    chunks: list[str] = []
-    while (chunk := trial.system_attrs.get(f"{key}:{len(chunks)}")) is not None:
-        chunks.append(chunk)
-    try:
-        # A shorter text may have overwritten a longer one, whose last chunks are still there.
-        return json.JSONDecoder().raw_decode("".join(chunks))[0] if chunks else None
-    except (TypeError, ValueError):  # another worker is still writing its chunks
-        return None
+    """The positions that ``write_proposal`` published; empty if none."""
+    return dict(trial.system_attrs.get(_POSITIONS) or {})
 
 
 def _write(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
@@ -206,33 +193,11 @@ def contains(distribution: BaseDistribution, internal: float) -> bool:
     return bool(distribution._contains(internal))
 
 
-class SimulatedStorage(InMemoryStorage):
-    """In-memory storage whose trials begin and end by a simulated clock.
-
-    Samplers that use durations then see the simulated ones.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._moments: dict[int, tuple[datetime, datetime]] = {}
-
-    def schedule(self, trial: Trial, started: datetime, finished: datetime) -> None:
-        """Set when a running trial begins and ends, which is stored once it is told."""
-        self._moments[trial._trial_id] = started, finished
-
-    def set_trial_system_attr(self, trial_id: int, key: str, value: Any) -> None:
-        """As in the base class, but the overhead is 0: simulated durations contain none."""
-        super().set_trial_system_attr(trial_id, key, 0.0 if key == _OVERHEAD else value)
-
-    def set_trial_state_values(
-        self, trial_id: int, state: TrialState, values: Sequence[float] | None = None
-    ) -> bool:
-        """As in the base class; a scheduled trial gets its simulated times."""
-        updated = super().set_trial_state_values(trial_id, state, values)
-        if state.is_finished() and trial_id in self._moments:
-            stored = self._get_trial(trial_id)
-            stored.datetime_start, stored.datetime_complete = self._moments.pop(trial_id)
-        return updated
+def set_times(study: Study, trial: Trial, started: float, finished: float) -> None:
+    """Set when a finished trial of a study in memory began and ended, by a simulated clock."""
+    stored = study._storage.get_trial(trial._trial_id)
+    stored.datetime_start = CLOCK_START + timedelta(seconds=started)
+    stored.datetime_complete = CLOCK_START + timedelta(seconds=finished)
 
 
 # --- arms -----------------------------------------------------------------------------------
@@ -286,13 +251,22 @@ def read_arm_facts(trial: FrozenTrial) -> Any:
 def write_rounds(
     study: Study, trial: FrozenTrial, arm: str, rounds: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Store the rounds of successive filtering that were opened for a trial."""
-    _write_chunks(study, trial, f"{_PREFIX}:rounds:{arm}", list(rounds))
+    """Store the rounds of successive filtering that were opened for a trial, in parts."""
+    text = json.dumps(list(rounds))
+    for i, start in enumerate(range(0, len(text), _PART)):
+        _write(study, trial, f"{_PREFIX}:rounds:{arm}:{i}", text[start : start + _PART])
 
 
 def read_rounds(trial: FrozenTrial, arm: str) -> list[dict[str, Any]]:
-    """What ``write_rounds`` stored, empty if nothing or not all of it is there yet."""
-    return list(_read_chunks(trial, f"{_PREFIX}:rounds:{arm}") or ())
+    """What ``write_rounds`` stored; empty if nothing or not all of it is there yet."""
+    parts: list[str] = []
+    while (part := trial.system_attrs.get(f"{_PREFIX}:rounds:{arm}:{len(parts)}")) is not None:
+        parts.append(part)
+    try:
+        # A retried trial begins with the parts of another one, perhaps with more of them.
+        return list(json.JSONDecoder().raw_decode("".join(parts))[0]) if parts else []
+    except ValueError:  # another worker is still writing
+        return []
 
 
 def write_rung(study: Study, trial: FrozenTrial, rung: int, outcome: Mapping[str, Any]) -> None:
@@ -333,10 +307,7 @@ class ArmStorage:
         return getattr(self.__dict__["_storage"], name)
 
     def get_all_trials(
-        self,
-        study_id: int,
-        deepcopy: bool = True,
-        states: Container[TrialState] | None = None,
+        self, study_id: int, deepcopy: bool = True, states: Container[TrialState] | None = None
     ) -> list[FrozenTrial]:
         """The arm's trials."""
         return self.of_arm(self._storage.get_all_trials(study_id, False, states), deepcopy)

@@ -7,11 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from optuna.distributions import (
-    BaseDistribution,
-    CategoricalDistribution,
-    IntDistribution,
-)
+from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 from optuna.logging import get_logger
 from optuna.storages import BaseStorage
 from optuna.study import Study
@@ -26,14 +22,13 @@ from automl_plugins.spaces.values import to_values
 
 from ._foresight import Foresight
 from .memory import Studies, key_of, named_studies, read_study, task_name
-from .space import distributions_of, space_of_trials
+from .space import Distributions, distributions_of, space_of_trials
 from .trials import STORE, STUDIES, finished_trials, owns, tables_of
 
 _logger = get_logger("optuna.automl_plugins")
 
 #: Studies, as ``meta_dataset_from_studies`` takes them, or a memory.
 AnySources = Studies | Memory | RecognisedMemory
-Distributions = dict[str, BaseDistribution]
 
 
 @dataclass(frozen=True)
@@ -113,9 +108,6 @@ def _is_store(address: str) -> bool:
     """Whether an address is a database of something else than studies, or not there yet.
 
     False for a journal, and for a database without tables, in which Optuna may make its own.
-
-    Raises:
-        ValueError: If there is no such database, but one with a similar name, or no folder for it.
     """
     if "://" not in address:
         return False

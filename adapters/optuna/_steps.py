@@ -24,6 +24,8 @@ from automl_plugins.spaces.scales import MOST_EXACT, Steps, is_narrow
 
 from . import _private
 
+Numeric = FloatDistribution | IntDistribution
+
 _LISTED = 2**12  # steps up to which values are checked one by one
 _FEW = 1000  # values: a grid of which so many can be stored is searched without a warning
 _SAFE = 2**20  # index below which low + i * step passes Optuna's test of a multiple
@@ -33,7 +35,7 @@ _SAFE = 2**20  # index below which low + i * step passes Optuna's test of a mult
 class SteppedValues:
     """The values of a grid, by index."""
 
-    distribution: FloatDistribution | IntDistribution
+    distribution: Numeric
     low: float  # the first value
     step: float  # distance of the values
     n: int  # their number, at most 2^53 + 1
@@ -104,7 +106,7 @@ def merged_note(name: str, distribution: BaseDistribution) -> str | None:
     )
 
 
-def count_steps(distribution: FloatDistribution | IntDistribution) -> int:
+def count_steps(distribution: Numeric) -> int:
     """Number of values that a grid has in exact arithmetic."""
     if isinstance(distribution, IntDistribution):
         return (distribution.high - distribution.low) // distribution.step + 1
@@ -142,15 +144,13 @@ def _of_floats(distribution: FloatDistribution, step: float) -> SteppedValues:
     return _thin_out(distribution, low, times * step, (n - 1) // times + 1)
 
 
-def _thin_out(
-    distribution: FloatDistribution | IntDistribution, low: float, step: float, n: int
-) -> SteppedValues:
+def _thin_out(distribution: Numeric, low: float, step: float, n: int) -> SteppedValues:
     """A coarser grid, where indices would not be exact floats; else the grid as it is."""
     times = -(-(n - 1) // MOST_EXACT) or 1
     return SteppedValues(distribution, low, times * step, (n - 1) // times + 1)
 
 
-def _listed(distribution: FloatDistribution | IntDistribution, values: list[Any]) -> SteppedValues:
+def _listed(distribution: Numeric, values: list[Any]) -> SteppedValues:
     """One value for each float, if possible one that Optuna finds in the distribution."""
     by_float: dict[float, Any] = {}
     for value in values:

@@ -12,7 +12,7 @@ from optuna.logging import get_logger
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from automl_plugins.arrays import BoolArray, FloatArray
+from automl_plugins.arrays import FloatArray
 from automl_plugins.newest import Newest
 from automl_plugins.proposers.refits import refit_point
 from automl_plugins.records.history import History
@@ -21,13 +21,12 @@ from automl_plugins.spaces.conditions import Rule
 
 from . import _private
 from ._foresight import Foresight, explain_by_stopped, find_refuted
-from ._moving import positions_in
-from ._union import POSITION, UnionSpace
-from .trials import Cost, StudyColumns, StudyTrial, UnusableCost, is_maximized, read_trial
+from ._union import POSITION, UnionSpace, positions_in
+from .space import Distributions
+from .trials import Cost, StudyColumns, StudyTrial, is_maximized, read_trial
 
 _logger = get_logger("optuna.automl_plugins")
 
-_FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 _ASKS = 60.0  # seconds within which a trial asks for its values, if its worker is alive
 _ENOUGH = 5  # complete trials, of which one should have a cost
 _RULE_TRIALS = 1000  # newest complete trials from which conditions are inferred
@@ -40,7 +39,7 @@ class View:
     columns: StudyColumns  # finished trials
     running: StudyColumns  # other running trials, published proposals included
     asked: dict[str, BaseDistribution]  # the newest of each name declared or asked for
-    expected: Mapping[str, BaseDistribution] = field(default_factory=dict)  # from earlier tasks
+    expected: Distributions = field(default_factory=dict)  # from earlier tasks
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
@@ -59,37 +58,17 @@ class View:
         return np.concatenate([self.columns.facts(name), self.running.facts(name)])
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What has been read of the trials of a study."""
-
-    columns: StudyColumns = field(default_factory=StudyColumns)  # the finished ones
-    n_trials: int = 0  # length of the list that was read
-    last: int = -1  # number of the last trial in it
-    still_open: tuple[int, ...] = ()  # places in the list of the trials that had not finished
-
-    def is_continued_by(self, trials: list[FrozenTrial]) -> bool:
-        """Whether ``trials`` begins with the list that was read."""
-        n = self.n_trials
-        return len(trials) >= n and (n == 0 or trials[n - 1].number == self.last)
-
-
 class StudyReader:
     """Reads one study: its trials, each once, its conditions and its search space.
 
-    Args:
-        study: The study, as shown to the sampler.
-        cost: How seconds are read from a trial.
-        declared: Distributions known up front.
-        ordinal: Ordered choices of categorical parameters.
-        foresight: The search space expected from earlier tasks.
+    ``declared`` are the distributions known up front; see ``ProposerSampler`` for the others.
     """
 
     def __init__(
         self,
         study: Study,
         cost: Cost,
-        declared: Mapping[str, BaseDistribution],
+        declared: Distributions,
         ordinal: Mapping[str, Sequence[Any]],
         foresight: Foresight | None = None,
     ) -> None:
@@ -99,15 +78,14 @@ class StudyReader:
         self._declared = dict(declared)
         self._ordinal = ordinal
         self._foresight = foresight or Foresight({}, ())
-        self._reading = Reading()
-        self._unusable: list[UnusableCost] = []  # of the trials that are being read
+        self._columns = StudyColumns()  # the finished trials
         self._has_cost = False  # whether a finished trial has the user attribute of ``cost``
-        self._said = False  # that no trial has a cost
+        self._reported: set[Any] = set()  # events, see ``first_time``
         self._begun: int | None = None  # number of the first trial that the study was read for
         self._conditions: tuple[int, list[Rule], set[str]] = (-1, [], set())
         self._space: Newest[UnionSpace] = Newest()
-        # The space, the last finished trial, and the rows of all of them.
-        self._finished: tuple[UnionSpace, StudyTrial, _Rows] | None = None
+        # The space, the last finished trial, and the ``_rows`` of all of them.
+        self._finished: tuple[UnionSpace, StudyTrial, FloatArray] | None = None
 
     def view(self, study: Study, trial: FrozenTrial) -> View:
         """Read the new trials, in all brackets of ``HyperbandPruner``.
@@ -115,43 +93,27 @@ class StudyReader:
         Trials of other brackets are as informative, and a single bracket has few. Optuna's TPE
         reads them all, too.
 
-        The seconds of a trial with an unusable cost are unknown, with a warning.
-
-        Raises:
-            ValueError: If no trial has a usable cost, and a complete one has something else than a
-                number; or if ``cost`` names a user attribute that no complete trial has, though
-                some began since the first call.
+        The seconds of a trial with an unusable cost are unknown, with a warning; it is a
+        ValueError if no trial has a usable one.
         """
         if self._begun is None:
             self._begun = trial.number
-        reading = self._reading  # read once: threads share the sampler
+        columns = self._columns  # read once: threads share the sampler
         trials = _private.whole_study(study).get_trials(deepcopy=False)
-        if not reading.is_continued_by(trials):  # lost or reordered, or of another study
-            reading, self._begun, self._has_cost = Reading(), trial.number, False
-            self._conditions, self._finished = (-1, [], set()), None
-        columns = reading.columns
-        finished: list[FrozenTrial] = []
-        running: list[FrozenTrial] = []
-        still_open: list[int] = []
-        # Trials keep their places, so only new and unfinished ones have to be read.
-        for position in (*reading.still_open, *range(reading.n_trials, len(trials))):
-            other = trials[position]
-            if other.state in _FINISHED:
-                if other.number not in columns.numbers:
-                    finished.append(other)
-                continue
-            still_open.append(position)
-            if other.state == TrialState.RUNNING and other.number != trial.number:
-                running.append(other)
+        if not columns.numbers <= {other.number for other in trials}:  # the storage has lost some
+            columns, self._begun, self._has_cost = StudyColumns(), trial.number, False
+            self._conditions = (-1, [], set())
+        new = [other for other in trials if other.number not in columns.numbers]
+        finished = [t for t in new if t.state.is_finished()]
+        running = [t for t in new if t.state == TrialState.RUNNING and t.number != trial.number]
         if finished:
-            self._unusable = []
-            columns = columns.extended([self._read(t) for t in finished])
+            read = [self._read(t) for t in finished]
+            columns = columns.extended(read)
             if isinstance(self._cost, str):  # a callable need not have a hash
                 self._has_cost |= any(self._cost in t.user_attrs for t in finished)
-            self._check_cost(columns)
+            self._check_cost(columns, read)
         oldest = oldest_running(columns.facts("number")) if running else 0
-        last = trials[-1].number if trials else -1
-        self._reading = Reading(columns, len(trials), last, tuple(still_open))
+        self._columns = columns
         begun = unix_time(trial.datetime_start, local=True)
         # "Not before", for a start that is not known is NaN and must count as recent.
         rows = [self._read(other) for other in running if other.number >= oldest]
@@ -164,27 +126,21 @@ class StudyReader:
 
     def _read(self, trial: FrozenTrial) -> StudyTrial:
         """Read a trial; one that runs or failed with proposed values that it has not asked for."""
-        try:
-            row = read_trial(trial, maximize=self.maximize, cost=self._cost)
-        except UnusableCost as error:
-            row = read_trial(trial, maximize=self.maximize, cost=lambda _: None)
-            if row.status == Status.COMPLETE:  # others may have stopped before they had a cost
-                self._unusable.append(error)
+        row = read_trial(trial, maximize=self.maximize, cost=self._cost)
         if row.status not in (Status.COMPLETE, Status.PRUNED):
             row.values.update(_private.read_proposal(trial) | row.values)
         return row
 
-    def _check_cost(self, columns: StudyColumns) -> None:
-        if self._unusable:
-            is_known = np.isfinite(columns.facts("seconds")).any()
-            for error in self._unusable:
-                if not (is_known or error.is_number):
-                    raise error
-                _logger.warning(f"{error} Its seconds count as unknown.")
+    def _check_cost(self, columns: StudyColumns, new: list[StudyTrial]) -> None:
+        is_known = np.isfinite(columns.facts("seconds")).any()
+        for row in new:  # one that is not complete may have stopped before it had a cost
+            if row.unusable is not None and row.status == Status.COMPLETE:
+                if not (is_known or row.unusable.is_number):
+                    raise ValueError(row.unusable.message)
+                _logger.warning(f"{row.unusable.message} Its seconds count as unknown.")
         complete = columns.facts("status") == Status.COMPLETE
-        unknown = callable(self._cost) and np.isnan(columns.facts("seconds")).all()
-        if unknown and not self._said and complete.sum() >= _ENOUGH:
-            self._said = True
+        is_late = callable(self._cost) and not is_known and complete.sum() >= _ENOUGH
+        if is_late and self.first_time("no cost"):
             _logger.warning(
                 f"cost={self._cost!r} has returned no number of seconds for any of"
                 f" {len(columns)} trials: the search does without seconds."
@@ -200,7 +156,13 @@ class StudyReader:
                 " cost='duration'."
             )
 
-    def space(self, view: View, asked: Mapping[str, BaseDistribution]) -> UnionSpace:
+    def first_time(self, event: Any) -> bool:
+        """Whether an event has not been reported yet; marks it as reported."""
+        reported = event in self._reported
+        self._reported.add(event)
+        return not reported
+
+    def space(self, view: View, asked: Distributions) -> UnionSpace:
         """The union space, with ``asked`` as the newest distributions.
 
         The same object is returned as long as nothing has changed.
@@ -228,56 +190,37 @@ class StudyReader:
 
     def history(self, view: View, union: UnionSpace) -> History:
         """The core's history: finished rows, then the running ones."""
-        trials, finished = view.columns.trials, _Rows.of([], union)
+        trials, finished = view.columns.trials, _rows([], union)
         if self._finished is not None:
             known_union, last, rows = self._finished  # read once: threads share the reader
             # Finished trials are only added; one that ended before the last one moves it.
             is_begun = len(rows) <= len(trials) and trials[len(rows) - 1] is last
             finished = rows if is_begun and known_union is union else finished
-        finished = finished.followed_by(_Rows.of(trials[len(finished) :], union))
+        finished = np.concatenate([finished, _rows(trials[len(finished) :], union)])
         if trials:
             self._finished = union, trials[-1], finished
-        rows = finished.followed_by(_Rows.of(view.running.trials, union))
-        return History.of_trials(
-            view.columns, view.running, vectors=rows.vectors, missing=rows.missing
-        )
+        rows = np.concatenate([finished, _rows(view.running.trials, union)])
+        vectors, missing = rows[:, 0], rows[:, 1] > 0
+        return History.of_trials(view.columns, view.running, vectors=vectors, missing=missing)
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Trials in a space: their vectors (n, d), and the values that are missing (n, d)."""
+def _rows(trials: Sequence[StudyTrial], union: UnionSpace) -> FloatArray:
+    """Trials in a space (n, 2, d): their vectors, and 1 for each value that is missing.
 
-    vectors: FloatArray
-    missing: BoolArray
-
-    def __len__(self) -> int:
-        return len(self.vectors)
-
-    @classmethod
-    def of(cls, trials: Sequence[StudyTrial], union: UnionSpace) -> _Rows:
-        """The rows of ``trials``; of ranges that move, the positions in them.
-
-        Running and failed trials have proposed values of parameters that they have not asked for.
-        They count as values of failed trials, and as missing in running ones.
-        """
-        space = union.vectors
-        vectors = union.encode_all(
-            [row.constants | row.values | positions_in(row, union.moving) for row in trials]
-        )
-        partial = [i for i, row in enumerate(trials) if row.status != Status.COMPLETE]
-        proposed = np.zeros(vectors.shape, dtype=bool)
-        for i in partial:
-            proposed[i] = [name not in trials[i].distributions for name in union.column]
-        if partial:
-            # Drop values that were proposed before their condition was known.
-            active = ~np.isnan(space.activate(vectors[partial]))
-            vectors[partial] = np.where(proposed[partial] & ~active, np.nan, vectors[partial])
-        _, missing = space.find_missing(vectors)  # ``fill_gaps`` completes what it draws
-        is_running = np.array([row.status == Status.RUNNING for row in trials], dtype=bool)
-        return cls(vectors, np.where(np.isnan(vectors), missing, proposed & is_running[:, None]))
-
-    def followed_by(self, others: _Rows) -> _Rows:
-        return _Rows(
-            np.concatenate([self.vectors, others.vectors]),
-            np.concatenate([self.missing, others.missing]),
-        )
+    Of ranges that move, the vectors have the positions. Running and failed trials have proposed
+    values of parameters that they have not asked for: they count as values of failed trials, and
+    as missing in running ones.
+    """
+    vectors = union.encode_all(
+        [row.constants | row.values | positions_in(row, union.moving) for row in trials]
+    )
+    proposed = np.zeros(vectors.shape, dtype=bool)
+    for i, row in enumerate(trials):
+        if row.status != Status.COMPLETE:
+            proposed[i] = [name not in row.distributions for name in union.column]
+    activated, missing = union.vectors.find_missing(vectors)  # ``fill_gaps`` completes its draws
+    # Drop values that were proposed before their condition was known.
+    vectors[proposed & np.isnan(activated)] = np.nan
+    is_running = np.array([row.status == Status.RUNNING for row in trials], dtype=bool)
+    missing = np.where(np.isnan(vectors), missing, proposed & is_running[:, None])
+    return np.stack([vectors, missing], axis=1)

@@ -1,9 +1,15 @@
-"""The parameters of an Optuna search that can vary as one ``VectorSpace``."""
+"""The parameters of an Optuna search that can vary as one ``VectorSpace``.
+
+A range moves if it depends on other parameters, as in ``suggest_int("b", 1, a)``, or if a name has
+another range in each branch: ``StudyColumns.moving`` has the names. Of such a range the position
+in it is modelled, not the value.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
@@ -16,23 +22,27 @@ from optuna.distributions import (
 )
 
 from automl_plugins.arrays import FloatArray
+from automl_plugins.proposers.design import apportion, stratified_value
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.choices import categorical, ordinal
 from automl_plugins.spaces.conditions import Rule, as_condition
 from automl_plugins.spaces.values import index_of
 from automl_plugins.spaces.vector_space import VectorSpace
+from automl_plugins.streams import Streams
 
-from ._steps import steps_of
+from . import _private
+from ._steps import Numeric, steps_of
 from .space import Distributions, hyperparameter_of, internal_of, parent_values, stored_choices
+from .trials import StudyColumns, StudyTrial
 
 POSITION = FloatDistribution(0.0, 1.0)
-"""The distribution of the position in a range that moves, see ``_moving``; compare with ``is``."""
+"""The distribution of the position in a range that moves; compare with ``is``."""
 
 
 class UnionSpace:
     """A ``VectorSpace`` over the Optuna parameters that can vary; encodes and decodes values.
 
-    Raises:
-        ValueError: If ``ordinal`` is not a permutation of a parameter's choices.
+    ValueError if ``ordinal`` is not a permutation of a parameter's choices.
     """
 
     def __init__(
@@ -131,7 +141,7 @@ class UnionSpace:
             return distribution.choices[index]
         if (steps := steps_of(distribution)) is not None:
             return steps.value(round(min(max(entry, 0.0), 1.0) * (steps.n - 1)))
-        assert isinstance(distribution, FloatDistribution | IntDistribution)
+        assert isinstance(distribution, Numeric)
         (value,) = hyperparameter.to_value(np.array([entry]))
         cast = int if isinstance(distribution, IntDistribution) else float
         return cast(min(max(cast(value), distribution.low), distribution.high))
@@ -175,3 +185,107 @@ def _ranks(name: str, distribution: BaseDistribution, ordered: Sequence[Any]) ->
         )
     # The inverse of a permutation is what sorts it.
     return np.argsort(np.array(order)).astype(np.float64)
+
+
+# --- ranges that move ------------------------------------------------------------------------
+
+
+def position_of(distribution: BaseDistribution, internal: float) -> float:
+    """The position of an internal value in its range."""
+    (entry,) = UnionSpace({"value": distribution}).encode("value", np.array([internal]))
+    return float(entry)
+
+
+def value_at(
+    distribution: BaseDistribution, position: float, taken: Collection[float] = ()
+) -> Any:
+    """The value at a position in a range, from 0 to 1; of a grid, the nearest that is not taken.
+
+    If all those nearby are taken, the nearest.
+    """
+    value = UnionSpace({"value": distribution}).decode("value", position)
+    steps = steps_of(distribution)
+    if not taken or (steps is None and not isinstance(distribution, IntDistribution)):
+        return value
+    # Nearest first; one of 1 + len(taken) gaps is free, unless the range ends before.
+    place = 0 if steps is None else round(steps.steps.index(np.array([value]))[0])
+    for gap in range(1 + len(taken)):
+        for there in (gap, -gap):
+            if steps is None:  # integers on a logarithmic scale
+                other = value + there
+            else:
+                other = steps.value(min(max(place + there, 0), steps.n - 1))
+            if other not in taken and _private.contains(distribution, float(other)):
+                return other
+    return value
+
+
+def positions_in(trial: StudyTrial, moving: Collection[str]) -> dict[str, float]:
+    """The position of each moving parameter of a trial in its range of this trial.
+
+    Of integers, many positions are the same value. The one that was proposed is what the model
+    has to learn about; else it would propose that position again.
+    """
+    found: dict[str, float] = {}
+    for name in moving:
+        proposed = trial.positions.get(name)
+        if name in trial.distributions:
+            distribution, value = trial.distributions[name], trial.values[name]
+            if proposed is None or value_at(distribution, proposed) != value:
+                proposed = position_of(distribution, value)
+            found[name] = proposed
+        elif name in trial.constants:  # any position is its only value
+            found[name] = 0.5 if proposed is None else proposed
+        elif proposed is not None and trial.status != Status.COMPLETE:  # not asked for yet
+            found[name] = proposed
+    return found
+
+
+def taken_values(
+    trials: Iterable[StudyTrial], name: str, others: Mapping[str, float]
+) -> set[float]:
+    """Internal values of a parameter in the trials with these internal values of the others."""
+    return {
+        trial.values[name]
+        for trial in trials
+        if name in trial.values and others.items() <= (trial.constants | trial.values).items()
+    }
+
+
+# --- values that no model proposes -----------------------------------------------------------
+
+
+def even_value(
+    finished: StudyColumns,
+    running: StudyColumns,
+    streams: Streams,
+    k: int,
+    name: str,
+    distribution: BaseDistribution,
+) -> Any:
+    """The least-tried choice, or an element of the parameter's own sequence.
+
+    The number k of the trial chooses the element, as workers that begin together see the same
+    counts. The first one is the middle.
+    """
+    tried = np.concatenate([finished.values(name), running.values(name)])
+    tried = tried[~np.isnan(tried)]
+    label = crc32(name.encode())
+    lower = [row for row in running if row.number < k]
+    if isinstance(distribution, CategoricalDistribution):
+        choices = sorted(set(stored_choices(distribution)))
+        n = len(choices)
+        if lower and np.isnan(finished.values(name)).all():
+            # All choices in turn, in a new random order for every n trials.
+            rng = streams.generator("independent", k - k % n, label)
+            first = apportion(np.zeros(n), np.ones(n), rng)
+            order = [first, *rng.permutation(np.delete(np.arange(n), first))]
+            return distribution.choices[choices[int(order[k % n])]]
+        rng = streams.generator("independent", k, label)
+        counts = np.array([(tried == choice).sum() for choice in choices])
+        return distribution.choices[choices[apportion(counts, np.ones(n), rng)]]
+    unknown = any(name not in row.values for row in lower)
+    union = UnionSpace({name: distribution})
+    rng = streams.generator("sequence", label)
+    index = k if unknown or len(tried) else 0
+    return union.decode(name, stratified_value(union.vectors, 0, index, rng))

@@ -36,7 +36,7 @@ from automl_plugins.records.trial import Status
 from automl_plugins.spaces.branches import log_volumes
 
 from . import _inner, _private
-from ._arm_memory import ArmMemory, Budget, Situation
+from ._arm_memory import Budget, Situation
 from ._arms import Choices, Split
 from ._inner import Inner
 from .arm_sampler import ArmOptions, ArmSampler
@@ -149,10 +149,7 @@ class WeightedModelSampler(ArmSampler):
             assert isinstance(situation.arms, Choices)
             choices = situation.arms.distribution.choices
             weights = weights_by_option(choices, self.weights, _ONE_EACH)[arms]
-            p = np.full(len(arms), 1 / len(arms))
-            if weights.any():
-                p = weights / weights.max()  # their sum may be too large for a float
-                p /= p.sum()
+            p = weights_from_numbers(weights if weights.any() else np.ones(len(arms)))
             return draw_weighted(arms.tolist(), p, rng)
         sized = np.isin(arms, list(situation.parameters))
         # One worker is enough to learn a model's size, but it may have died.
@@ -306,7 +303,6 @@ class BOASFSampler(ArmSampler):
             carry_debts=carry_debts,
         )
         self.stop_when_spent = stop_when_spent
-        self._warned_of_few = False
 
     @classmethod
     @preset
@@ -341,11 +337,7 @@ class BOASFSampler(ArmSampler):
         )
 
     def after_trial(
-        self,
-        study: Study,
-        trial: FrozenTrial,
-        state: TrialState,
-        values: Sequence[float] | None,
+        self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
         """Pass the event on; stop the study if the trial spent the budget."""
         super().after_trial(study, trial, state, values)
@@ -370,14 +362,19 @@ class BOASFSampler(ArmSampler):
 
     def _record(self, study: Study, trial: FrozenTrial, situation: Situation) -> None:
         """Store the rounds that are opened for a trial."""
-        n_arms, budget = len(situation.arms), self.filtering.budget
-        if self.filtering.unit == "trials" and n_arms > budget and not self._warned_of_few:
-            self._warned_of_few = True
+        known, (budget, unit) = self._known(study), self._budget
+        if unit == "trials" and len(situation.arms) > budget and known.first_time("few trials"):
             _logger.warning(
-                f"{n_arms} arms share a budget of {budget:g} trials: not every arm will be tried."
+                f"{len(situation.arms)} arms share a budget of {budget:g} trials: not every arm"
+                " will be tried."
             )
-        turn = self._next(situation)
-        self._note_spent(self._known(study), situation, turn)
+        turn, begins = self._next(situation), known.first_time("began")
+        if turn.arm is None and known.first_time("spent"):
+            text = self.describe_spent(situation)
+            if begins:  # the budget was spent before this run
+                _logger.warning(f"{text} Earlier trials of the study count: give a larger budget.")
+            else:
+                _logger.info(text)
         if opened := turn.opened:
             # If the study is continued with another budget or cells, these rounds do not count.
             search = {"budget": list(self._budget), "cells": situation.arms.mark}
@@ -385,17 +382,6 @@ class BOASFSampler(ArmSampler):
         records, left = situation.pulls.records, situation.left
         for line in describe_losses(opened, records, left, situation.arms.names):
             _logger.warning(line)
-
-    def _note_spent(self, known: ArmMemory, situation: Situation, turn: Turn) -> None:
-        """Log once that no budget is left: a WARNING if it was spent before this run began."""
-        begins = known.first_time("began")
-        if turn.arm is not None or not known.first_time("spent"):
-            return
-        text = self.describe_spent(situation)
-        if begins:
-            _logger.warning(f"{text} Earlier trials of the study count: give a larger budget.")
-        else:
-            _logger.info(text)
 
     def is_spent(self, situation: Situation) -> bool:
         """Whether the budget is spent, or reserved for running trials."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from inspect import signature
 from typing import Any, TypedDict
 
@@ -30,7 +30,6 @@ from .space import checked_space
 from .trials import Cost, StudyColumns, check_cost
 
 _logger = get_logger("optuna.automl_plugins")
-
 
 _INSIDE = (
     *("n_startup_trials", "n_candidates", "n_ei_candidates", "multivariate", "group"),
@@ -75,10 +74,6 @@ class ArmSampler(SeededSampler):
         **foreign: Anything else, which is refused with what to do.
 
     All others are those of ``WeightedModelSampler``.
-
-    Raises:
-        ValueError: For an argument outside its range, or an arm that is not categorical.
-        TypeError: For an ``arm``, ``inner`` or ``cost`` of the wrong type, or an unknown argument.
     """
 
     def __init__(
@@ -134,11 +129,7 @@ class ArmSampler(SeededSampler):
         self._samplers.reseed_rng()
 
     def after_trial(
-        self,
-        study: Study,
-        trial: FrozenTrial,
-        state: TrialState,
-        values: Sequence[float] | None,
+        self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
         """Pass the event on to the arm's sampler; store the sampler's own time."""
         if len(study.directions) > 1:
@@ -154,8 +145,6 @@ class ArmSampler(SeededSampler):
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
         """The arm, if it is known, and what its sampler proposes jointly."""
-        if len(study.directions) > 1:  # the sample methods raise
-            return {}
         with self._clocked(study, trial):
             with self._turn:
                 pull = self._begin(study, trial)
@@ -164,11 +153,7 @@ class ArmSampler(SeededSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """The arm, and the proposal of its sampler.
-
-        Raises:
-            ValueError: For a multi-objective study, or an unusable ``cost``.
-        """
+        """The arm, and the proposal of its sampler."""
         key = _private.trial_key(study, trial)
         if key not in self._pulls:
             self.infer_relative_search_space(study, trial)
@@ -215,19 +200,11 @@ class ArmSampler(SeededSampler):
         self._check_name(known)
         arms = asked or self._asked(trial) or self._arms(known)
         arm = None
-        parameter = self.arm if self.split is None else ""
-        facts = ArmFacts(parameter, sampler=self._samplers.name)
+        facts = ArmFacts(self.arm if self.split is None else "", sampler=self._samplers.name)
         if arms is not None:
             chosen = self._decide(study, trial, known, view, arms)
             arm = chosen.arm
-            facts = ArmFacts(
-                parameter,
-                arms.names[arm],
-                chosen.reason,
-                chosen.score,
-                chosen.round,
-                self._samplers.name,
-            )
+            facts = replace(facts, **asdict(chosen) | {"arm": arms.names[arm]})
             _private.write_arm(study, trial, self.arm, arm)
         _private.write_arm_facts(study, trial, facts.to_dict())
         pull = self._pull(study, trial, arms, arm, view)
@@ -349,10 +326,8 @@ class ArmSampler(SeededSampler):
     def _warn_of_independent(
         self, study: Study, trial: FrozenTrial, pull: Pull, name: str
     ) -> None:
-        if self._samplers.default:  # the user did not choose the sampler
-            return
-        if not self._warn_independent_sampling or not pull.joint:
-            return
+        if self._samplers.default or not self._warn_independent_sampling or not pull.joint:
+            return  # the default is not the user's choice
         if pull.arms is None or pull.arm is None:
             return
         known = self._known(study)

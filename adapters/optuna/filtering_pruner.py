@@ -19,6 +19,8 @@ from automl_plugins.streams import Streams
 
 from . import _private
 
+Outcome = dict[str, float | bool | None]  # of a trial at a rung
+
 _logger = get_logger("optuna.automl_plugins")
 
 
@@ -70,21 +72,15 @@ class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
         n_startup_trials: int = 4,
         seed: int | None = None,
     ) -> None:
-        for name, value, low in (
-            ("min_resource", min_resource, 1),
-            ("reduction_factor", reduction_factor, 2),
-            ("n_startup_trials", n_startup_trials, 0),
-        ):
-            check_integer(name, value, low)
+        check_integer("min_resource", min_resource, 1)
+        check_integer("reduction_factor", reduction_factor, 2)
+        check_integer("n_startup_trials", n_startup_trials, 0)
         self._min_resource = int(min_resource)
         self._reduction_factor = int(reduction_factor)
         self._n_startup_trials = int(n_startup_trials)
         self._streams = Streams(seed)
         if seed is None:
-            _logger.info(
-                f"SuccessiveFilteringPruner drew seed={self._streams.seed}; pass it to repeat the"
-                " search."
-            )
+            _logger.info(f"{self} drew seed={self.seed}; pass it to repeat the search.")
 
     @property
     def seed(self) -> int:
@@ -113,9 +109,7 @@ class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
             rung += 1
         return False
 
-    def _decide(
-        self, study: Study, trial: FrozenTrial, rung: int, value: float
-    ) -> dict[str, float | bool | None]:
+    def _decide(self, study: Study, trial: FrozenTrial, rung: int, value: float) -> Outcome:
         others = [
             outcome["value"]
             for other in study.get_trials(deepcopy=False)
@@ -131,7 +125,7 @@ class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
         return _outcome(value, probability, draw < probability)
 
 
-def _outcome(value: float, probability: float, advances: bool) -> dict[str, float | bool | None]:
+def _outcome(value: float, probability: float, advances: bool) -> Outcome:
     return {"value": finite_or_none(value), "probability": probability, "advances": advances}
 
 

@@ -19,18 +19,13 @@ from automl_plugins.meta.designs import diverse
 from automl_plugins.meta.designs.design import Design, Suggestion
 from automl_plugins.meta.memories import Memory, read_memory, take_conditions
 from automl_plugins.meta.tasks import TaskDescription
-from automl_plugins.meta.warm_start import (
-    AnyDesign,
-    WarmStart,
-    advise,
-    n_suggestions,
-)
+from automl_plugins.meta.warm_start import AnyDesign, WarmStart, advise, n_suggestions
 from automl_plugins.proposers.design import space_filling
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
-from .space import distributions_in, read_space, value_in
+from .space import Distributions, distributions_in, read_space, value_in
 from .trials import check_study
 
 #: A search space: distributions, a space, a study with trials in it, or the objective itself.
@@ -137,7 +132,7 @@ def enqueue_initial_design(
     return found
 
 
-def _find_space(source: SearchSpace) -> Mapping[str, BaseDistribution] | ConfigurationSpace:
+def _find_space(source: SearchSpace) -> Distributions | ConfigurationSpace:
     """The parameters that a study or an objective asks for; anything else unchanged."""
     if isinstance(source, Study):
         if found := distributions_in(source.get_trials(deepcopy=False)):
@@ -156,7 +151,7 @@ def _find_space(source: SearchSpace) -> Mapping[str, BaseDistribution] | Configu
     return traced.distributions
 
 
-def _in_distributions(design: Design, distributions: Mapping[str, BaseDistribution]) -> Design:
+def _in_distributions(design: Design, distributions: Distributions) -> Design:
     suggestions: list[Suggestion] = []
     for suggestion in design:
         values = _values(suggestion.configuration, distributions)
@@ -165,7 +160,5 @@ def _in_distributions(design: Design, distributions: Mapping[str, BaseDistributi
     return replace(design, suggestions=tuple(suggestions))
 
 
-def _values(
-    configuration: Mapping[str, Any], distributions: Mapping[str, BaseDistribution]
-) -> dict[str, Any]:
+def _values(configuration: Mapping[str, Any], distributions: Distributions) -> dict[str, Any]:
     return {n: value_in(distributions[n], v, nearest=True) for n, v in configuration.items()}

@@ -30,9 +30,17 @@ from automl_plugins.records.trial import Status, Trial
 from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import ABSENT
 
-from .space import distributions_of, snap, space_of_trials, value_in
+from .space import (
+    Distributions,
+    distributions_in,
+    distributions_of,
+    snap,
+    space_of_trials,
+    value_in,
+)
 from .trials import (
     SECONDS,
+    STATES,
     StudySource,
     check_study,
     finished_trials,
@@ -43,11 +51,6 @@ from .trials import (
     studies_in,
 )
 
-_STATE = {
-    Status.COMPLETE: TrialState.COMPLETE,
-    Status.PRUNED: TrialState.PRUNED,
-    Status.FAILED: TrialState.FAIL,
-}
 _GROWTH = 1.2  # factor of the number of trials after which conditions are inferred anew
 _RECENT = 500  # newest trials from which they are inferred
 
@@ -87,16 +90,15 @@ def curves(
             done = finished_trials(study)
             everything = study.get_trials(deepcopy=False)
         states = Counter(trial.state.name.lower() for trial in everything)
-        trials = _read_all(study, done)
-        search = Search.of(
+        found = Search.of(
             *_labels(study, table, method, seed),
-            trials,
+            _read_all(study, done),
             space=space_of_trials(done),
             left_out={state: states[state] for state in ("running", "waiting")},
             where=f"Study {study.study_name!r}: ",
             maximized=is_maximized(study),
         )
-        searches.append(search)
+        searches.append(found)
     return searches
 
 
@@ -142,11 +144,7 @@ def read_task(
     name: str | None = None,
     space: ConfigurationSpace | Mapping[str, BaseDistribution] | None = None,
 ) -> TaskRecord:
-    """The finished trials of a study.
-
-    Losses of a maximising study change sign; an infinite one fails its trial. The seconds are the
-    user attribute ``SECONDS`` where an objective, or ``write_history``, has set it; else the
-    duration of a trial less the time of its sampler, if a sampler of this package measured it.
+    """The finished trials of a study, see ``read_trial``.
 
     Args:
         source: A study; or a storage, its address or its journal file, with one study in it.
@@ -220,9 +218,6 @@ def read_study(
 
     With ``trials`` the space is not inferred: None means unknown. A task has no constraints: a
     trial that violates one counts as failed, so that it is never suggested.
-
-    Raises:
-        ValueError: For a study of several objectives.
     """
     done = finished_trials(study) if trials is None else trials
     read = [
@@ -279,7 +274,7 @@ def write_history(
 
 
 def _make_trials(
-    record: TaskRecord, distributions: Mapping[str, BaseDistribution], sign: float
+    record: TaskRecord, distributions: Distributions, sign: float
 ) -> Iterator[FrozenTrial]:
     moments = calendar(record, datetime.fromtimestamp)
     for i, (configuration, (began, ended)) in enumerate(
@@ -294,7 +289,7 @@ def _make_trials(
         pruned = status == Status.PRUNED and value is not None
         reported: Any = {step: value} if pruned else None
         trial = optuna.trial.create_trial(
-            state=_STATE[status],
+            state=STATES[status],
             value=value,
             params={n: value_in(distributions[n], v) for n, v in configuration.items()},
             distributions={n: distributions[n] for n in configuration},
@@ -306,14 +301,8 @@ def _make_trials(
         yield trial
 
 
-def _drop_foreign_runs(
-    record: TaskRecord, distributions: Mapping[str, BaseDistribution]
-) -> TaskRecord:
-    """The runs that lie in the distributions, without parameters that have no distribution.
-
-    Raises:
-        ValueError: If there are runs, but none has one of the parameters.
-    """
+def _drop_foreign_runs(record: TaskRecord, distributions: Distributions) -> TaskRecord:
+    """The runs that lie in the distributions, without parameters that have no distribution."""
     names = {name for values in record.configurations for name in values}
     if names and names.isdisjoint(distributions):
         raise ValueError(
@@ -389,9 +378,7 @@ class StudyRecorder(SearchRecorder):
         if not trial.state.is_finished():
             return
         with self.recorder.survive():
-            space = self._space_of(study, trial)
-            runs = read_study(study, self.recorder.task, space, trials=[trial])
-            self.recorder.add(runs, search=study.study_name, keys=[key_of(trial)])
+            self._write(study, [trial], self._space_of(study, trial))
 
     def add(self, source: Study | BaseStorage | str | Iterable[Study]) -> int:
         """Write the new finished trials of the source's studies; return their number.
@@ -400,21 +387,21 @@ class StudyRecorder(SearchRecorder):
             StoreError: If the store cannot be written.
             ValueError: For a study of several objectives.
         """
-        new = 0
-        for study in studies_in(source):
-            if done := finished_trials(study):
-                space = space_of_trials(done)
-                runs = read_study(study, self.recorder.task, space, trials=done)
-                keys = [key_of(trial) for trial in done]
-                new += self.recorder.add(runs, search=study.study_name, keys=keys)
-        return new
+        each = ((study, finished_trials(study)) for study in studies_in(source))
+        return sum(self._write(study, done, space_of_trials(done)) for study, done in each if done)
+
+    def _write(
+        self, study: Study, trials: list[FrozenTrial], space: ConfigurationSpace | None
+    ) -> int:
+        runs = read_study(study, self.recorder.task, space, trials=trials)
+        return self.recorder.add(runs, search=study.study_name, keys=[*map(key_of, trials)])
 
     def _space_of(self, study: Study, trial: FrozenTrial) -> ConfigurationSpace | None:
         known = self._spaces.get(study.study_name)
         if known is None or not known.holds(trial):
             done = finished_trials(study)
-            space, until = space_of_trials(done[-_RECENT:]), math.ceil(len(done) * _GROWTH)
-            known = _KnownSpace(space, until, dict(trial.distributions))
+            recent, until = done[-_RECENT:], math.ceil(len(done) * _GROWTH)
+            known = _KnownSpace(space_of_trials(recent), until, distributions_in(recent))
             self._spaces[study.study_name] = known
         return known.space
 
@@ -423,19 +410,15 @@ class StudyRecorder(SearchRecorder):
 class _KnownSpace:
     """The search space of a study as it was inferred after some trials."""
 
-    space: ConfigurationSpace | None  # None where ConfigSpace cannot express it
+    space: ConfigurationSpace | None  # None without parameters
     until: int  # number of the first trial for which it is inferred anew in any case
-    seen: dict[str, BaseDistribution]  # distributions that it was inferred from, or that fit it
+    distributions: dict[str, BaseDistribution]  # that it was inferred from
 
     def holds(self, trial: FrozenTrial) -> bool:
         """Whether the space still holds with a trial, and need not be inferred anew."""
-        if trial.number >= self.until:
+        is_known = trial.distributions.items() <= self.distributions.items()
+        if trial.number >= self.until or not is_known:
             return False
-        for name, distribution in trial.distributions.items():
-            if self.seen.setdefault(name, distribution) != distribution:
-                return False
-            if self.space is not None and name not in self.space:
-                return False
         if self.space is None or trial.state != TrialState.COMPLETE:
             return True
         active = {name for name in self.space if is_active(self.space, name, trial.params)}

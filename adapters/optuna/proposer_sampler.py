@@ -25,14 +25,12 @@ from automl_plugins.proposers.proposal import (
 from automl_plugins.spaces.values import ABSENT
 
 from . import _private
-from ._even import even_value
 from ._foresight import Foresight
-from ._moving import taken_values, value_at
 from ._steps import merged_note
 from ._study import StudyReader, View
-from ._union import UnionSpace
+from ._union import UnionSpace, even_value, taken_values, value_at
 from .seeded_sampler import Cache, SeededSampler
-from .space import checked_ordinal, checked_space, value_in
+from .space import Distributions, checked_ordinal, checked_space, value_in
 from .trials import Cost, check_cost
 
 _logger = get_logger("optuna.automl_plugins")
@@ -43,21 +41,13 @@ _TRIES = 4  # proposals for one trial at most, if other workers publish the same
 
 
 class _Asked(NamedTuple):
-    """The state of the study when a trial asked for the search space, and what it was told.
+    """The state of the study when a trial asked for the search space, and what it was told."""
 
-    Attributes:
-        names: All parameters known then; none if there is no proposal.
-        moving: Those of them whose range moves, see ``StudyColumns``.
-        turns: Proposals published by then.
-        view: The trials read; None once the trial has its proposal.
-        foretold: Proposed values of parameters that are not in the search space.
-    """
-
-    names: frozenset[str] = frozenset()
-    moving: frozenset[str] = frozenset()
-    turns: int = -1
-    view: View | None = None
-    foretold: Mapping[str, Any] = {}
+    names: frozenset[str] = frozenset()  # all parameters known then; none without a proposal
+    moving: frozenset[str] = frozenset()  # those of them whose range moves, see ``StudyColumns``
+    turns: int = -1  # proposals published by then
+    view: View | None = None  # the trials read; None once the trial has its proposal
+    foretold: Mapping[str, Any] = {}  # proposed values of parameters not in the search space
 
 
 class ProposerSampler(SeededSampler):
@@ -82,10 +72,6 @@ class ProposerSampler(SeededSampler):
         seed: Non-negative integer; None draws one and logs it.
         foresight: The search space expected from earlier tasks; counts until the trials
             contradict it.
-
-    Raises:
-        ValueError: For an argument outside its range.
-        TypeError: For an argument of the wrong type.
     """
 
     def __init__(
@@ -115,7 +101,6 @@ class ProposerSampler(SeededSampler):
         self._warn_independent_sampling = warn_independent_sampling
         self._cost = check_cost(cost)
         self._foresight = foresight
-        self._warned: set[str] = set()
         self._readers: Cache[_private.StudyKey, StudyReader] = Cache()
         self._asked: Cache[_private.TrialKey, _Asked] = Cache()
         # Trials of this process, and those of others that were awaited in vain.
@@ -138,11 +123,7 @@ class ProposerSampler(SeededSampler):
             self._independent_sampler.before_trial(study, trial)
 
     def after_trial(
-        self,
-        study: Study,
-        trial: FrozenTrial,
-        state: TrialState,
-        values: Sequence[float] | None,
+        self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
         """Store the sampler's own time, which is not a cost of the objective."""
         key = _private.trial_key(study, trial)
@@ -159,12 +140,10 @@ class ProposerSampler(SeededSampler):
 
         Of a range that moves the position is proposed, and the value follows when it is asked for.
         """
-        if len(study.directions) > 1:  # the sample methods raise
-            return {}
         with self._clocked(study, trial):
             turns = self._turns
             view = self._reader(study).view(study, trial)
-            self._warn_of_unasked(view)
+            self._warn_of_unasked(study, view)
             names, moving = frozenset(view.columns.distributions), view.columns.moving
             self._asked[_private.trial_key(study, trial)] = _Asked(names, moving, turns, view)
             return {n: d for n, d in sorted(view.asked.items()) if not (n in moving or d.single())}
@@ -175,9 +154,6 @@ class ProposerSampler(SeededSampler):
         """Propose values for all of ``search_space`` jointly.
 
         Threads take turns, so each sees the published proposal of the last.
-
-        Raises:
-            ValueError: For a multi-objective study, or an unusable ``cost``.
         """
         key = _private.trial_key(study, trial)
         with self._clocked(study, trial):
@@ -251,8 +227,9 @@ class ProposerSampler(SeededSampler):
                     study, trial, param_name, param_distribution
                 )
             if note := merged_note(param_name, param_distribution):
-                self._warn_once(note, about=param_name)
-            return even_value(view, self._streams, trial.number, param_name, param_distribution)
+                self._warn_once(study, note, about=param_name)
+            seen = view.columns, view.running, self._streams, trial.number
+            return even_value(*seen, param_name, param_distribution)
 
     # --- parts ----------------------------------------------------------------------------
 
@@ -261,11 +238,7 @@ class ProposerSampler(SeededSampler):
         reader.space(reader.view(study, trial), {})
 
     def _published(
-        self,
-        study: Study,
-        trial: FrozenTrial,
-        search_space: Mapping[str, BaseDistribution],
-        view: View | None,
+        self, study: Study, trial: FrozenTrial, search_space: Distributions, view: View | None
     ) -> tuple[UnionSpace, Proposal] | None:
         """Make the joint proposal and publish it for other workers; None if there is none."""
         reader = self._reader(study)
@@ -285,7 +258,8 @@ class ProposerSampler(SeededSampler):
             try:
                 found = ask(proposer, union.vectors, history, self._streams, trial.number, fixed)
             except SurrogateFailure as failure:
-                self._warn_once(f"{failure} Parameters are sampled independently instead.")
+                text = f"{failure} Parameters are sampled independently instead."
+                self._warn_once(study, text, about="proposals")
                 break
             # ``ask`` has made the proposals of these workers, too.
             foreseen = len(_silent(trial, view))
@@ -294,11 +268,9 @@ class ProposerSampler(SeededSampler):
             if values == published:  # there is nothing else to propose
                 break
             proposal = found
-            moving = values.keys() & union.moving
-            if moving:  # before the proposal, which says that all is there
-                _private.write_positions(study, trial, {name: values[name] for name in moving})
-            known = {name: value for name, value in values.items() if name not in moving}
-            _private.write_proposal(study, trial, known)
+            moving = {n: v for n, v in values.items() if n in union.moving}
+            known = {n: v for n, v in values.items() if n not in moving}
+            _private.write_proposal(study, trial, known, moving)
             # Another process may have proposed the same meanwhile. Both publish before they read
             # again, so at least one of them sees the other.
             if not len(view.running):
@@ -360,17 +332,16 @@ class ProposerSampler(SeededSampler):
             view = self._reader(study).view(study, trial)
             left = self._asking(study, trial, view)
             if len(left) >= len(asking):  # they are slow, or dead, or do not ask yet
-                own = _private.trial_key(study, trial)[:-1]
-                self._unawaited.update(dict.fromkeys([(*own, number) for number in left], True))
+                self._unawaited.update(dict.fromkeys(left, True))
                 break
             asking = left
         return view
 
-    def _asking(self, study: Study, trial: FrozenTrial, view: View) -> list[int]:
-        """Lower numbers of other processes' trials that may be about to publish a proposal."""
+    def _asking(self, study: Study, trial: FrozenTrial, view: View) -> list[_private.TrialKey]:
+        """Earlier trials of other processes that may be about to publish a proposal."""
         own = _private.trial_key(study, trial)[:-1]
         keys = [(*own, number) for number in _silent(trial, view)]
-        return [key[-1] for key in keys if key not in self._asked and key not in self._unawaited]
+        return [key for key in keys if key not in self._asked and key not in self._unawaited]
 
     def _proposer_of(self, study: Study) -> Proposer:
         return self._proposer
@@ -403,24 +374,24 @@ class ProposerSampler(SeededSampler):
                 f" {proposal.n_rows} trials in {proposal.fit_seconds:.3f} s{predicted}."
             )
 
-    def _warn_of_unasked(self, view: View) -> None:
+    def _warn_of_unasked(self, study: Study, view: View) -> None:
         """Warn, once for each name, of what was declared and no trial has asked for."""
-        if not (self._search_space or self._ordinal) or len(view.columns) < _ENOUGH:
+        if len(view.columns) < _ENOUGH:
             return
         asked = view.columns.distributions.keys()
-        given = ("search_space", set(self._search_space)), ("ordinal", set(self._ordinal))
+        given = ("search_space", self._search_space.keys()), ("ordinal", self._ordinal.keys())
         for argument, declared in given:
             for name in sorted(declared - asked):
                 self._warn_once(
+                    study,
                     f"none of {len(view.columns)} finished trials has asked for {name!r}, which"
                     f" {argument} names; they ask for {', '.join(sorted(asked))}."
                     f"{did_you_mean(name, asked - declared)}",
                     about=f"{argument} {name}",
                 )
 
-    def _warn_once(self, message: str, about: str = "proposals") -> None:
-        if about not in self._warned:
-            self._warned.add(about)
+    def _warn_once(self, study: Study, message: str, about: str) -> None:
+        if self._reader(study).first_time(about):
             _logger.warning(f"{self}: {message}")
 
 

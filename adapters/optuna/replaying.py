@@ -6,7 +6,6 @@ import copy
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -16,17 +15,15 @@ from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import Constant, OrdinalHyperparameter
 from optuna.pruners import BasePruner, NopPruner
 from optuna.samplers import BaseSampler
-from optuna.trial import Trial, TrialState
+from optuna.trial import Trial
 
 from automl_plugins._arguments import check_kind
 from automl_plugins.frameworks import NamedMethod, Outcome, Problem, Proposal, TrialStatus
-from automl_plugins.records.trial import CLOCK_START
 from automl_plugins.spaces.conditions import is_active
 
 from . import _private
-from ._private import SimulatedStorage
 from .space import distribution_of
-from .trials import SECONDS, quiet
+from .trials import SECONDS, STATES, quiet
 
 Factory = Callable[..., BaseSampler]
 
@@ -97,9 +94,7 @@ def _start(sampler: BaseSampler | Factory, pruner: BasePruner, problem: Problem)
     else:
         sampler = sampler(seed=problem.seed)
     with quiet(logging.ERROR):
-        study = optuna.create_study(
-            storage=SimulatedStorage(), sampler=sampler, pruner=copy.deepcopy(pruner)
-        )
+        study = optuna.create_study(sampler=sampler, pruner=copy.deepcopy(pruner))
     return OptunaSearch(study, problem.space, problem.steps)
 
 
@@ -128,19 +123,12 @@ class OptunaSearch:
         """Finish the trial at its time on the simulated clock."""
         trial: Trial = proposal.token
         trial.set_user_attr(SECONDS, outcome.seconds)
-        storage = self.study._storage
-        assert isinstance(storage, SimulatedStorage)
-        storage.schedule(trial, _moment(outcome.started), _moment(outcome.finished))
         with quiet(logging.ERROR):
             if outcome.status == TrialStatus.COMPLETE:
                 self.study.tell(trial, outcome.loss)
             else:
-                pruned = outcome.status == TrialStatus.PRUNED
-                self.study.tell(trial, state=TrialState.PRUNED if pruned else TrialState.FAIL)
-
-
-def _moment(seconds: float) -> datetime:
-    return CLOCK_START + timedelta(seconds=seconds)
+                self.study.tell(trial, state=STATES[outcome.status])
+        _private.set_times(self.study, trial, outcome.started, outcome.finished)
 
 
 def suggest(trial: Trial, space: ConfigurationSpace) -> dict[str, Any]:

@@ -10,19 +10,10 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 
 from automl_plugins import recipes
-from automl_plugins._arguments import (
-    check_integer,
-    document_arguments,
-    preset,
-    refuse_foreign,
-)
+from automl_plugins._arguments import check_integer, document_arguments, preset, refuse_foreign
 from automl_plugins.proposers.model_based import ProposerSettings
 from automl_plugins.proposers.models import FailedTrials
-from automl_plugins.recipes.without_memory import (
-    CostArguments,
-    GBQRArguments,
-    SurrogateArguments,
-)
+from automl_plugins.recipes.without_memory import CostArguments, GBQRArguments, SurrogateArguments
 from automl_plugins.surrogates import Surrogate
 
 from .proposer_sampler import ProposerSampler
@@ -53,7 +44,6 @@ class CostOptions(SamplerOptions, total=False):
 
 
 _STARTUP = "n_startup_trials"  # called ``n_startup`` in the recipes
-_OWNERS = (ProposerSampler, ProposerSettings)  # which document the arguments that all share
 #: Arguments of Optuna's own samplers that ours do not need, and what there is in their place.
 _OF_OPTUNA = NOT_OURS | {
     "constant_liar": "running trials always count",
@@ -84,7 +74,8 @@ def takes(recipe: Callable[..., Any], shared: type[SamplerOptions]) -> Callable[
             found.setdefault(name, every[name].replace(kind=Parameter.KEYWORD_ONLY))
         sampler.__signature__ = own.replace(parameters=list(found.values()))  # type: ignore[attr-defined]
         names = {name: name.replace(_STARTUP, "n_startup") for name in found}
-        sampler.__doc__ = document_arguments(names, sampler, recipe, *_OWNERS)
+        owners = sampler, recipe, ProposerSampler, ProposerSettings  # the last for what all share
+        sampler.__doc__ = document_arguments(names, *owners)
         return sampler
 
     return decorated
@@ -93,12 +84,7 @@ def takes(recipe: Callable[..., Any], shared: type[SamplerOptions]) -> Callable[
 def split(
     sampler: type[ProposerSampler], options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Options of a recipe, and those of ``ProposerSampler``.
-
-    Raises:
-        TypeError: For an argument that the sampler does not take.
-        ValueError: For a negative number of start-up trials.
-    """
+    """Options of a recipe, and those of ``ProposerSampler``; TypeError for any others."""
     refuse_foreign(sampler.__name__, options, signature(sampler).parameters, _OF_OPTUNA)
     check_integer(_STARTUP, options.get(_STARTUP), 0, optional=True)
     of_sampler = signature(ProposerSampler).parameters.keys() & options.keys()
@@ -142,9 +128,7 @@ class SurrogateSampler(ProposerSampler):
     """
 
     def __init__(
-        self,
-        surrogate: str | Surrogate = "quantile_boosting",
-        **options: Unpack[SurrogateOptions],
+        self, surrogate: str | Surrogate = "quantile_boosting", **options: Unpack[SurrogateOptions]
     ) -> None:
         of_recipe, of_sampler = split(type(self), options)
         super().__init__(recipes.surrogate(surrogate, **of_recipe), **of_sampler)

@@ -56,9 +56,6 @@ class SeededSampler(ShowsArguments, BaseSampler):
 
     Args:
         seed: Non-negative integer; None draws one and logs it.
-
-    Raises:
-        TypeError, ValueError: For a seed that is neither an integer >= 0 nor None.
     """
 
     def __init__(self, seed: int | None) -> None:
@@ -81,13 +78,10 @@ class SeededSampler(ShowsArguments, BaseSampler):
         return self._streams.seed
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """Check the settings again if the last trial was refused.
+        """Check the settings again if the last trial was refused; then this trial fails.
 
         Samplers are called within the objective, where ``catch=`` of ``Study.optimize`` holds: a
         setting that does not fit the study would fail each trial. This event is outside of it.
-
-        Raises:
-            ValueError: If the study does not fit the settings; the trial has failed.
         """
         # The sampler inside an arm gets the event within the objective, which ends the trial.
         within = isinstance(study, _private.ArmStudy)
@@ -107,9 +101,7 @@ class SeededSampler(ShowsArguments, BaseSampler):
     def _clocked(self, study: Study, trial: FrozenTrial) -> Iterator[None]:
         """Add the time spent to the trial's overhead, which is not a cost of the objective.
 
-        Raises:
-            ValueError: For a multi-objective study. That, and any within, is remembered: see
-                ``before_trial``.
+        A ValueError, such as that for several objectives, is remembered: see ``before_trial``.
         """
         start = time.perf_counter()
         try:

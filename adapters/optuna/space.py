@@ -43,7 +43,7 @@ from automl_plugins.spaces.ranges import float_range, integer_range, stepped_ran
 from automl_plugins.spaces.values import ABSENT, choices_of, find, is_near, to_number
 
 from . import _private
-from ._steps import SteppedValues, steps_of
+from ._steps import Numeric, SteppedValues, steps_of
 
 Distributions = Mapping[str, BaseDistribution]
 
@@ -55,11 +55,7 @@ _MOST_LISTED = 1000  # stepped parameters with more values count as continuous
 
 @np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
 def read_space(search_space: Any) -> tuple[ConfigurationSpace, dict[str, BaseDistribution]]:
-    """A search space, distributions by name or a ``ConfigurationSpace``, in both forms.
-
-    Raises:
-        TypeError: For something else.
-    """
+    """Distributions by name or a ``ConfigurationSpace`` in both forms; TypeError for others."""
     if isinstance(search_space, ConfigurationSpace):
         return search_space, distributions_of(search_space)
     distributions = checked_space(search_space, or_else=", or a ConfigurationSpace")
@@ -80,8 +76,7 @@ def is_space(thing: Any) -> bool:
 def checked_space(search_space: Any, *, or_else: str = "") -> dict[str, BaseDistribution]:
     """A copy of the distributions that are given; empty for None.
 
-    Raises:
-        TypeError: For anything but distributions by name; ``or_else`` says what is legal, too.
+    TypeError for anything but distributions by name; ``or_else`` says what is legal, too.
     """
     if search_space is None or search_space == {}:
         return {}
@@ -107,10 +102,7 @@ def checked_ordinal(ordinal: Mapping[str, Sequence[Any]] | None) -> dict[str, li
 
 def distributions_in(trials: Iterable[FrozenTrial]) -> dict[str, BaseDistribution]:
     """The newest distribution of each parameter that trials have asked for."""
-    found: dict[str, BaseDistribution] = {}
-    for trial in trials:
-        found |= trial.distributions
-    return found
+    return {name: d for trial in trials for name, d in trial.distributions.items()}
 
 
 @np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
@@ -147,9 +139,7 @@ def internal_of(distribution: BaseDistribution, value: Any) -> float:
 def infer_rules(values: Mapping[str, FloatArray], distributions: Distributions) -> list[Rule]:
     """Conditions that explain which parameters complete trials asked for.
 
-    Args:
-        values: Internal values (n,) by name, NaN where a trial did not ask.
-        distributions: Distribution of each name.
+    ``values`` (n,) are the internal ones by name, NaN where a trial did not ask.
     """
     return conditions.infer_rules(
         values,
@@ -174,7 +164,7 @@ def hyperparameter_of(
         return Constant(name, value)  # which cannot be NaN
     if isinstance(distribution, CategoricalDistribution):
         return categorical(name, distribution.choices)
-    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    assert isinstance(distribution, Numeric)
     steps = _listed_steps(distribution) if listed else steps_of(distribution)
     if steps is None:
         low, high, log = distribution.low, distribution.high, distribution.log
@@ -191,7 +181,7 @@ def single_value(distribution: BaseDistribution) -> Any:
     """The value of a distribution that has only one."""
     if isinstance(distribution, CategoricalDistribution):
         return distribution.choices[0]
-    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    assert isinstance(distribution, Numeric)
     return distribution.low
 
 
@@ -265,28 +255,23 @@ def _stepped(values: list[Any]) -> BaseDistribution | None:
 
 
 def value_in(distribution: BaseDistribution, value: Any, *, nearest: bool = False) -> Any:
-    """The value of a distribution that matches a recorded one; a choice is the same object.
+    """The value of a distribution that matches a recorded one; ``ABSENT`` if none does.
 
-    Args:
-        distribution: The distribution.
-        value: The recorded value.
-        nearest: Whether any number outside the distribution is moved to the nearest inside;
-            else only one that missed a step, or an end of the range, by a rounding error.
-
-    Returns:
-        The value; ``ABSENT`` if none matches.
+    Numbers that missed a step, or an end of the range, by a rounding error are moved there; with
+    ``nearest`` all other numbers are, too.
     """
     if isinstance(distribution, CategoricalDistribution):
         index = find(distribution.choices, value)
         return ABSENT if index is None else distribution.choices[index]
-    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    assert isinstance(distribution, Numeric)
     number = to_number(value)
     if math.isnan(number):
         return ABSENT
     if type(value) is int and math.isfinite(number):  # keeps the digits that a float loses
         number = value
     is_whole = isinstance(distribution, IntDistribution)
-    if (not is_whole or number % 1 == 0) and _has(distribution, number):
+    inside = _private.contains(distribution, float(number))
+    if inside and (not is_whole or number % 1 == 0):
         return int(number) if is_whole else float(number)
     steps = steps_of(distribution)
     low, high = distribution.low, distribution.high
@@ -297,22 +282,11 @@ def value_in(distribution: BaseDistribution, value: Any, *, nearest: bool = Fals
     return float(moved) if near and not is_whole else ABSENT
 
 
-def _has(distribution: FloatDistribution | IntDistribution, number: float) -> bool:
-    if distribution.log and number <= 0:
-        return False
-    return _private.contains(distribution, float(number))
-
-
 # --- the union space -------------------------------------------------------------------------
 
 
-def distinct_choices(distribution: CategoricalDistribution) -> list[int]:
-    """Numbers of the choices that differ in Optuna: of equal ones (1, 1.0, True) the first."""
-    return sorted(set(stored_choices(distribution)))
-
-
 def stored_choices(distribution: CategoricalDistribution) -> list[int]:
-    """The number that Optuna stores for each choice: that of the first one equal to it."""
+    """The number that Optuna stores for each choice: of equal ones (1, 1.0, True) the first's."""
     choices = distribution.choices
     if all(isinstance(choice, str) for choice in choices) and len(set(choices)) == len(choices):
         return list(range(len(choices)))

@@ -52,14 +52,10 @@ class TransferSampler(ProposerSampler):
     ``AutoSampler``, GBQR for the others. That ``"auto"`` finds no learner is no warning.
 
     Args:
-        memory: See ``TSTSampler``.
+        memory: See ``TSTSampler``; None is legal unless it is ``required``.
         recipe: Makes the proposer, given the memory of a study and the recipe's own options.
-        options: Arguments of the sampler, see ``TSTSampler``; ``sources``, the earlier name of
-            ``memory``, is taken, too.
-        required: Whether a memory is required; else it may be None.
-
-    Raises:
-        TypeError, ValueError: See ``TSTSampler``.
+        options: Arguments of the sampler; ``sources``, the earlier name of ``memory``, too.
+        required: Whether a memory is required.
     """
 
     def __init__(
@@ -84,9 +80,8 @@ class TransferSampler(ProposerSampler):
         super().__init__(self._recipe(sources.memory), foresight=sources.foresight, **of_sampler)
         if self._search_space:  # raises a MemoryMismatch if the memory has nothing in it
             rules = sources.foresight.rules({}, self._search_space)
-            check_fits(
-                sources.memory, UnionSpace(self._search_space, rules, self._ordinal).vectors
-            )
+            space = UnionSpace(self._search_space, rules, self._ordinal)
+            check_fits(sources.memory, space.vectors)
 
     def _proposer_of(self, study: Study) -> Proposer:
         sources = self._sources
@@ -119,10 +114,7 @@ class AutoSampler(TransferSampler):
         cost: See ``ProposerSampler``. If given, the gain is divided by the predicted seconds.
 
     Raises:
-        TypeError: For a memory of the wrong type, or an unknown option.
-        MemoryMismatch: For a memory from which nothing can be learnt, or that shares no parameter
-            with ``search_space``.
-        ValueError: For an argument outside its range.
+        TypeError, MemoryMismatch, ValueError: See ``TSTSampler``.
 
     Example::
 

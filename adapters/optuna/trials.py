@@ -50,40 +50,34 @@ STORE = "meta_schema"
 
 _CHANGES, _WITHIN = 4, 10  # a range that has been edited changes less often
 
-_STATUS = {
-    TrialState.COMPLETE: Status.COMPLETE,
-    TrialState.PRUNED: Status.PRUNED,
-    TrialState.FAIL: Status.FAILED,
-    TrialState.RUNNING: Status.RUNNING,
-    TrialState.WAITING: Status.RUNNING,
+STATES = {
+    Status.COMPLETE: TrialState.COMPLETE,
+    Status.PRUNED: TrialState.PRUNED,
+    Status.FAILED: TrialState.FAIL,
 }
+"""State of a finished trial; all others are running."""
+
+_STATUS = {state: status for status, state in STATES.items()}
 
 
-class UnusableCost(ValueError):
-    """A trial has a cost that is no number of seconds."""
+@dataclass(frozen=True)
+class UnusableCost:
+    """What is wrong with a cost that is no number of seconds."""
 
-    def __init__(self, message: str, *, is_number: bool) -> None:
-        super().__init__(message)
-        self.is_number = is_number
+    message: str
+    is_number: bool
 
 
 @dataclass(frozen=True)
 class StudyTrial(Trial):
-    """A trial of a study, with Optuna's internal values of its parameters.
+    """A trial of a study, with Optuna's internal values of its parameters."""
 
-    Attributes:
-        values: Of the parameters that could vary.
-        constants: Of those whose range had one value in this trial.
-        distributions: Of the parameters that could vary.
-        positions: Proposed positions in ranges that were not known, see ``_moving``.
-        completed: As stored.
-    """
-
-    values: dict[str, float] = field(default_factory=dict)
-    constants: dict[str, float] = field(default_factory=dict)
+    values: dict[str, float] = field(default_factory=dict)  # of the parameters that could vary
+    constants: dict[str, float] = field(default_factory=dict)  # of those with one value only
     distributions: dict[str, BaseDistribution] = field(default_factory=dict, repr=False)
-    positions: dict[str, float] = field(default_factory=dict, repr=False)
-    completed: datetime | None = field(default=None, repr=False, compare=False)
+    positions: dict[str, float] = field(default_factory=dict, repr=False)  # see ``_union``
+    completed: datetime | None = field(default=None, repr=False, compare=False)  # as stored
+    unusable: UnusableCost | None = field(default=None, repr=False, compare=False)
 
     @property
     def place(self) -> tuple[bool, float, int]:
@@ -106,11 +100,7 @@ def read_trial(trial: FrozenTrial, *, maximize: bool, cost: Cost = "duration") -
       from start to end less that of the sampler, if a sampler of this package measured it. NaN
       for a trial that was added, not run, and for one that Optuna failed as stale.
     * the name of another user attribute, or a callable, which is called for finished trials only.
-      The result must be a number of seconds, or None where it is unknown.
-
-    Raises:
-        UnusableCost: If an attribute or callable gives anything but a finite number >= 0 or None,
-            or a callable raises.
+      The result must be a finite number >= 0, or None where it is unknown.
     """
     loss, sign = math.nan, -1.0 if maximize else 1.0
     if trial.state == TrialState.COMPLETE:
@@ -122,11 +112,12 @@ def read_trial(trial: FrozenTrial, *, maximize: bool, cost: Cost = "duration") -
     asked = trial.distributions
     internal = {n: float(d.to_internal_repr(trial.params[n])) for n, d in asked.items()}
     varied = {n: d for n, d in asked.items() if not d.single()}
+    seconds = _seconds(trial) if cost is None or cost == "duration" else _cost(trial, cost)
     return StudyTrial(
         trial.params,
-        _STATUS[trial.state],
+        _STATUS.get(trial.state, Status.RUNNING),
         sign * loss,
-        _seconds(trial) if cost is None or cost == "duration" else _cost(trial, cost),
+        math.nan if isinstance(seconds, UnusableCost) else seconds,
         curve={float(step): sign * v for step, v in sorted(reports.items())},
         number=trial.number,
         started=unix_time(trial.datetime_start, local=True),
@@ -137,31 +128,31 @@ def read_trial(trial: FrozenTrial, *, maximize: bool, cost: Cost = "duration") -
         distributions=varied,
         positions=_private.read_positions(trial),
         completed=trial.datetime_complete,
+        unusable=seconds if isinstance(seconds, UnusableCost) else None,
     )
 
 
 def _seconds(trial: FrozenTrial) -> float:
-    begin, end = trial.datetime_start, trial.datetime_complete
     passed = math.nan
     stale = trial.state == TrialState.FAIL and _private.ended_elsewhere(trial)
-    if begin is not None and end is not None and not stale:
-        passed = (end - begin).total_seconds() - _private.read_overhead(trial)
+    if trial.duration is not None and not stale:
+        passed = trial.duration.total_seconds() - _private.read_overhead(trial)
     return as_seconds(trial.user_attrs.get(SECONDS), passed)
 
 
-def _cost(trial: FrozenTrial, cost: str | Callable[[FrozenTrial], float | None]) -> float:
+def _cost(trial: FrozenTrial, cost: Cost) -> float | UnusableCost:
     if callable(cost) and not trial.state.is_finished():
         return math.nan
     value = None
     try:
-        value = cost(trial) if callable(cost) else trial.user_attrs.get(cost)
+        value = cost(trial) if callable(cost) else trial.user_attrs.get(str(cost))
     except Exception as error:  # a function of the user's may raise anything
         gave = f"raised {error!r}"
     else:
         if value is None or 0.0 <= as_number(value) < math.inf:
             return as_number(value)
         gave = f"gave {value!r}"
-    raise UnusableCost(
+    return UnusableCost(
         f"cost={cost!r} {gave} for trial {trial.number}: it must be a finite number of seconds >="
         " 0, or None where it is unknown.",
         is_number=isinstance(value, Real),
@@ -253,9 +244,7 @@ StudySource = Study | BaseStorage | str
 def studies_in(source: StudySource | Iterable[StudySource]) -> list[Study]:
     """The studies of a source, or of several, those of a storage by name.
 
-    Raises:
-        TypeError: For anything else.
-        ValueError: For a storage that does not exist or cannot be read.
+    TypeError for anything else, ValueError for a storage that does not exist or cannot be read.
     """
     if isinstance(source, Study):
         return [source]
@@ -302,11 +291,7 @@ def open_storage(source: str) -> BaseStorage | str:
     """The storage at an address or in a journal file, as Optuna takes it.
 
     Optuna makes its tables in every database that it opens, so one without them is not opened:
-    one without any table is a storage without studies.
-
-    Raises:
-        ValueError: If it does not exist, or is a database of something else.
-        sqlalchemy.exc.DatabaseError: If it cannot be read.
+    one without any table is a storage without studies. See ``tables_of`` for what is raised.
     """
     check_exists(source)
     if "://" in source:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -116,8 +115,6 @@ def test_many_arms_fit_into_a_relational_storage(tmp_path: Path) -> None:
         return trial.suggest_float("x", 0, 1)
 
     study = run(sampler, 2, objective, storage=storage)
-    chunks = [v for key, v in study.trials[0].system_attrs.items() if "rounds" in key]
-    assert len(chunks) > 2 and all(len(json.dumps(chunk)) > 100 for chunk in chunks)
     again = optuna.load_study(study_name=study.study_name, storage=storage, sampler=sampler)
     assert len(arm_report(again).rounds[0].decisions) == 60
     assert len(arm_report(again).rounds) == 1

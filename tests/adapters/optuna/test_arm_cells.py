@@ -98,7 +98,7 @@ def test_every_configuration_lies_in_one_cell() -> None:
         internal = {n: np.array([SPACE[n].to_internal_repr(v)]) for n, v in trial.params.items()}
         (owner,) = cells.allowed(trial.params)
         for i in range(48):
-            held = [cells.contains(i, n, value)[0] for n, value in internal.items()]
+            held = [cells.contains(i, n, internal[n])[0] for n in cells.whole]
             assert all(held) == (i == owner)
         for name, value in trial.params.items():
             part = cells.narrow(owner, name, SPACE[name])

@@ -19,7 +19,7 @@ from automl_plugins.adapters.optuna import (
     _private,
     arm_report,
 )
-from automl_plugins.adapters.optuna._inner import startup_trials
+from automl_plugins.adapters.optuna._inner import tpe
 from automl_plugins.adapters.optuna.arm_sampler import ArmSampler
 from objectives import fixing, needs_constraints, params, reporting, search
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
@@ -153,7 +153,8 @@ def test_instances_are_copied_once_for_every_arm() -> None:
 
 
 def test_the_start_up_scales_with_the_arms() -> None:
-    assert [startup_trials(k) for k in (1, 2, 4, 5, 8, 12, 16, 100)] == [10, 10, 10, 8, 5, 4, 3, 3]
+    made = [vars(tpe(k)(seed=0)) for k in (1, 2, 4, 5, 8, 12, 16, 100)]
+    assert [known["_n_startup_trials"] for known in made] == [10, 10, 10, 8, 5, 4, 3, 3]
     sampler = BanditSampler(policy=Even(), seed=0)
     run(sampler, 2, zoo)
     fresh = sampler._samplers.of_trial((0, 0, 1), 16, 5)

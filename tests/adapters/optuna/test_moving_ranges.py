@@ -17,9 +17,8 @@ from automl_plugins.adapters.optuna import (
     _private,
     explain,
 )
-from automl_plugins.adapters.optuna._moving import position_of, value_at
 from automl_plugins.adapters.optuna._study import StudyReader
-from automl_plugins.adapters.optuna._union import POSITION
+from automl_plugins.adapters.optuna._union import POSITION, position_of, value_at
 from automl_plugins.adapters.optuna.trials import StudyColumns, read_trial
 from objectives import search
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
@@ -144,8 +143,7 @@ def test_rows_have_positions_of_each_trial_s_own_range() -> None:
             )
         )
     running = study.ask()
-    _private.write_positions(study, running._cached_frozen_trial, {"x": 0.3})
-    _private.write_proposal(study, running._cached_frozen_trial, {"y": 3.0})
+    _private.write_proposal(study, running._cached_frozen_trial, {"y": 3.0}, {"x": 0.3})
     reader = StudyReader(study, None, {}, {})
     view = reader.view(study, create_trial(state=TrialState.WAITING))
     assert view.columns.moving == {"x"} and view.distributions["x"] == POSITION
