@@ -25,10 +25,10 @@ from automl_plugins.records.trial import Status
 from . import _private
 from ._arms import Arms, Cells, Choices, Split
 from ._steps import steps_of
-from ._study import StudyReader, View
+from ._study import Reading, StudyReader, View
 from ._union import UnionSpace
 from .space import Distributions, hyperparameter_of, infer_rules
-from .trials import Cost, StudyColumns, StudyTrial
+from .trials import Cost, StudyTrial
 
 _FULL = (TrialState.COMPLETE, TrialState.PRUNED)  # have asked for all of their parameters
 Budget = tuple[float, str]  # of a search by successive filtering, and its unit
@@ -81,7 +81,7 @@ class ArmMemory(StudyReader):
         self._forget()
 
     def _forget(self) -> None:
-        self._columns = StudyColumns()
+        self._reading = Reading()
         self.owner: dict[int, int | None] = {}  # arm of each finished trial, by its number
         # By arm, the newest distribution of each other parameter that its complete and pruned
         # trials asked for, and that can vary.

@@ -58,6 +58,21 @@ class View:
         return np.concatenate([self.columns.facts(name), self.running.facts(name)])
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What has been read of the trials of a study."""
+
+    columns: StudyColumns = field(default_factory=StudyColumns)  # the finished ones
+    n_trials: int = 0  # length of the list that was read
+    last: int = -1  # number of the last trial in it
+    still_open: Sequence[int] = ()  # places in the list of the trials that had not finished
+
+    def is_continued_by(self, trials: list[FrozenTrial]) -> bool:
+        """Whether ``trials`` begins with the list that was read."""
+        n = self.n_trials
+        return len(trials) >= n and (n == 0 or trials[n - 1].number == self.last)
+
+
 class StudyReader:
     """Reads one study: its trials, each once, its conditions and its search space.
 
@@ -78,7 +93,7 @@ class StudyReader:
         self._declared = dict(declared)
         self._ordinal = ordinal
         self._foresight = foresight or Foresight({}, ())
-        self._columns = StudyColumns()  # the finished trials
+        self._reading = Reading()
         self._has_cost = False  # whether a finished trial has the user attribute of ``cost``
         self._reported: set[Any] = set()  # events, see ``first_time``
         self._begun: int | None = None  # number of the first trial that the study was read for
@@ -98,12 +113,15 @@ class StudyReader:
         """
         if self._begun is None:
             self._begun = trial.number
-        columns = self._columns  # read once: threads share the sampler
+        reading = self._reading  # read once: threads share the sampler
         trials = _private.whole_study(study).get_trials(deepcopy=False)
-        if not columns.numbers <= {other.number for other in trials}:  # the storage has lost some
-            columns, self._begun, self._has_cost = StudyColumns(), trial.number, False
+        if not reading.is_continued_by(trials):  # lost or reordered
+            reading, self._begun, self._has_cost = Reading(), trial.number, False
             self._conditions = (-1, [], set())
-        new = [other for other in trials if other.number not in columns.numbers]
+        columns = reading.columns
+        # Trials keep their places, so only new and unfinished ones have to be read.
+        places = [*reading.still_open, *range(reading.n_trials, len(trials))]
+        new = [t for t in (trials[i] for i in places) if t.number not in columns.numbers]
         finished = [t for t in new if t.state.is_finished()]
         running = [t for t in new if t.state == TrialState.RUNNING and t.number != trial.number]
         if finished:
@@ -113,7 +131,9 @@ class StudyReader:
                 self._has_cost |= any(self._cost in t.user_attrs for t in finished)
             self._check_cost(columns, read)
         oldest = oldest_running(columns.facts("number")) if running else 0
-        self._columns = columns
+        still_open = [i for i in places if not trials[i].state.is_finished()]
+        last = trials[-1].number if trials else -1
+        self._reading = Reading(columns, len(trials), last, still_open)
         begun = unix_time(trial.datetime_start, local=True)
         # "Not before", for a start that is not known is NaN and must count as recent.
         rows = [self._read(other) for other in running if other.number >= oldest]
