@@ -21,7 +21,6 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
-from ConfigSpace.conditions import Condition, ConditionLike
 
 from automl_plugins.arrays import BoolArray, FloatArray, IndexArray
 from automl_plugins.spaces.columns import Column, random_steps, reflected
@@ -105,14 +104,7 @@ class VectorSpace:
 
     @cached_property
     def _deactivations(self) -> list[Deactivation]:
-        return deactivations(self._conditions, self.n_values, self._deciding_category)
-
-    def _deciding_category(self, condition: ConditionLike) -> int | None:
-        """The column of the category that alone decides; None if anything else decides."""
-        if not isinstance(condition, Condition):
-            return None
-        column = self.space.index_of[condition.parent.name]
-        return column if self.categorical[column] else None
+        return deactivations(self._conditions, self.n_values, self.categorical)
 
     def canonical(self, vectors: FloatArray) -> FloatArray:
         """Copy of ``vectors`` (n, d) clipped and snapped to the legal values of each column."""
