@@ -14,17 +14,16 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
-from automl_plugins.arrays import FloatArray, IndexArray
+from automl_plugins.arrays import BoolArray, FloatArray, IndexArray
 from automl_plugins.spaces.vector_space import VectorSpace
 
 # Vectors (m, d) -> score (m,), larger is better, and predicted loss (m,), which breaks ties.
 Score = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 Batch = tuple[FloatArray, FloatArray, FloatArray]  # vectors, scores, predicted losses
-Mask = Callable[[FloatArray], npt.NDArray[np.bool_]]
+Mask = Callable[[FloatArray], BoolArray]
 
 # Losses are equal if they differ by at most the larger of these two.
 _TIED = 1e-12  # in units of half the distance between the best loss and the median
@@ -263,11 +262,7 @@ def maximize(
 
 
 def climb(
-    space: VectorSpace,
-    score: Score,
-    start: FloatArray,
-    fixed: FloatArray | None,
-    n_gradients: int,
+    space: VectorSpace, score: Score, start: FloatArray, fixed: FloatArray | None, n_gradients: int
 ) -> FloatArray:
     """The end (d,) of a gradient ascent of the score (L-BFGS-B) from ``start`` (d,).
 

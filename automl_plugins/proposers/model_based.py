@@ -40,11 +40,7 @@ from automl_plugins.proposers.models import (
     schedule,
 )
 from automl_plugins.proposers.proposal import Proposal, Repeats
-from automl_plugins.proposers.refits import (
-    SharedFits,
-    digest,
-    total_seconds,
-)
+from automl_plugins.proposers.refits import SharedFits, digest, total_seconds
 from automl_plugins.proposers.targets import all_alike, is_informative
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status

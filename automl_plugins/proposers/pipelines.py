@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 
 from automl_plugins._arguments import check_choice, check_finite, check_integer
-from automl_plugins.arrays import FloatArray, IntArray
+from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs.performance import performance
 from automl_plugins.meta.factorization import (
@@ -148,12 +148,7 @@ class PipelineProposer:
         return self.fallback.propose(space, history, streams, k, fixed)
 
     def _recommend(
-        self,
-        known: _Known,
-        history: History,
-        k: int,
-        rows: IntArray,
-        allowed: npt.NDArray[np.bool_],
+        self, known: _Known, history: History, k: int, rows: IntArray, allowed: BoolArray
     ) -> Proposal:
         evaluated, losses = _losses(history, rows)
         running = rows[(history.status == Status.RUNNING) & (history.number < k) & (rows >= 0)]

@@ -262,11 +262,11 @@ class Repeats:
                 found.append(np.where(own, vector, np.nan))
         self.taken = np.array(found).reshape(len(found), space.d)
 
-    def seen(self, vectors: FloatArray) -> npt.NDArray[np.bool_]:
+    def seen(self, vectors: FloatArray) -> BoolArray:
         """Mask (m,) of the ``vectors`` (m, d) that are in the history."""
         return self.space.seen(vectors, self._keys)
 
-    def among(self, vectors: FloatArray) -> npt.NDArray[np.bool_]:
+    def among(self, vectors: FloatArray) -> BoolArray:
         """Mask (m,) of all ``vectors`` (m, d) that should not be proposed."""
         mask = self.seen(vectors)
         for values in self.taken:

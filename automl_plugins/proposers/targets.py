@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from automl_plugins.arrays import BoolArray, FloatArray
+from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.records.history import History
 from automl_plugins.records.scores import HUGE, divergence_limit, tame
 from automl_plugins.records.trial import Status
@@ -230,7 +229,7 @@ def with_substitute_losses(history: History) -> History:
     return replace(history, losses=losses)
 
 
-def _by_progress(history: History, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _by_progress(history: History, rows: IntArray) -> IntArray:
     """Pruned rows, later steps first and better losses first within a step."""
     budget = np.nan_to_num(history.budget[rows], nan=-np.inf)
     loss = np.nan_to_num(history.losses[rows], nan=np.inf)

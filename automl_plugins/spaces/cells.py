@@ -80,10 +80,7 @@ def check_parts(name: str, parts: Any) -> None:
 
 
 def partition(
-    space: ConfigurationSpace,
-    k: int | Mapping[str, int] = 2,
-    *,
-    max_arms: int = 32,
+    space: ConfigurationSpace, k: int | Mapping[str, int] = 2, *, max_arms: int = 32
 ) -> Partition:
     """Split a space into the cells of a grid.
 

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from automl_plugins.arrays import BoolArray, FloatArray
+from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 
 #: Largest integer below which 64-bit floats hold every integer.
 MOST_EXACT: Final = 2**53
@@ -214,7 +213,7 @@ def _place(value: Any) -> Any:
     return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
 
 
-def _float_at(place: npt.NDArray[np.int64]) -> FloatArray:
+def _float_at(place: IntArray) -> FloatArray:
     """The reverse of ``_place``."""
     bits = np.where(place < 0, np.int64(-(2**63)) - place, place)
     return bits.view(np.float64)

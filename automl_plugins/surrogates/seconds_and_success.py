@@ -15,7 +15,7 @@ from sklearn.tree import ExtraTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins._arguments import check_finite, check_integer
-from automl_plugins.arrays import FloatArray
+from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.records.checks import check_seconds, check_shape
 from automl_plugins.surrogates.base import as_features, as_training
 from automl_plugins.surrogates.quantile_boosting import SMALL_DATA, boost
@@ -53,7 +53,7 @@ class Feasibility(BaseEstimator):  # type: ignore[misc]
     prior: float = 0.1
     random_state: int | None = None
 
-    def fit(self, X: FloatArray, success: npt.NDArray[np.bool_]) -> Self:
+    def fit(self, X: FloatArray, success: BoolArray) -> Self:
         """Learn from features ``X`` (n, f) and the mask ``success`` (n,).
 
         Raises:
@@ -175,10 +175,7 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
     random_state: int | None = None
 
     def fit(
-        self,
-        X: FloatArray,
-        seconds: FloatArray,
-        lower_bound: npt.NDArray[np.bool_] | None = None,
+        self, X: FloatArray, seconds: FloatArray, lower_bound: BoolArray | None = None
     ) -> Self:
         """Fit on features ``X`` (n, f) and ``seconds`` (n,).
 
