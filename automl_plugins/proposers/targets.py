@@ -61,9 +61,6 @@ def transform(losses: FloatArray, kind: Target) -> Targets:
       copula transform of Salinas et al. 2020).
     * ``"standardize"``: mean 0 and standard deviation 1; constant losses become 0.
     * ``"raw"``: the losses.
-
-    Raises:
-        ValueError: For an unknown kind.
     """
     if kind == "log_regret":
         regret = losses - losses.min()
@@ -74,9 +71,7 @@ def transform(losses: FloatArray, kind: Target) -> Targets:
         return Targets(losses, ndtri((rankdata(losses) - 0.5) / len(losses)))
     if kind == "standardize":
         return Targets(losses, standardise(losses)[0])
-    if kind == "raw":
-        return Targets(losses, losses.astype(np.float64))
-    raise ValueError(f"target must be one of {', '.join(map(repr, TARGETS))}, got {kind!r}.")
+    return Targets(losses, losses.astype(np.float64))
 
 
 def effective_losses(history: History, penalised: BoolArray | None = None) -> FloatArray:
