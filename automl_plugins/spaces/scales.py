@@ -44,7 +44,6 @@ class Scale(ABC):
     upper_vectorized: ClassVar[np.float64] = np.float64(1.0)
     n: int | None = None  # values, evenly spaced on the scale; None for continuous scales
     is_rounded = False  # whether many vectors stand for one value
-    is_integer = False
 
     def __init__(self, low: float, high: float) -> None:
         self.low, self.high = low, high
@@ -70,8 +69,7 @@ class Scale(ABC):
     def legal_value(self, value: Any) -> BoolArray:
         """Mask (n,) of the values that lie in the range."""
         values = np.asarray(value, dtype=np.float64)
-        inside = (values >= self.low) & (values <= self.high)
-        return np.asarray(inside & (values == np.rint(values)) if self.is_integer else inside)
+        return np.asarray((values >= self.low) & (values <= self.high))
 
     def legal_vector(self, vector: FloatArray) -> BoolArray:
         """Mask (n,) of the vectors that stand for a value: beyond [0, 1] it is an end."""
@@ -135,18 +133,18 @@ class LogScale(Scale):
 class FewFloats(Scale):
     """All 64-bit floats of a range, by their place among them."""
 
+    n: int
+
     def __init__(self, low: float, high: float) -> None:
         super().__init__(low, high)
         self.n = count_floats(low, high)
 
     def to_value(self, vector: FloatArray) -> FloatArray:
         """See ``Scale``."""
-        assert self.n is not None
         places = np.rint(np.clip(vector, 0.0, 1.0) * (self.n - 1)).astype(np.int64)
         return _float_at(places + _place(self.low))
 
     def _vector(self, values: FloatArray) -> FloatArray:
-        assert self.n is not None
         places = _place(np.clip(values, self.low, self.high)) - _place(self.low)
         inside = places / (self.n - 1)
         return np.where(values < self.low, -1.0, np.where(values > self.high, 2.0, inside))
@@ -157,6 +155,8 @@ class Steps(Scale):
 
     ``high`` is the largest one, where the sum of so many steps may miss it by a rounding.
     """
+
+    n: int
 
     def __init__(
         self,
@@ -174,7 +174,6 @@ class Steps(Scale):
 
     def to_value(self, vector: FloatArray) -> FloatArray:
         """See ``Scale``."""
-        assert self.n is not None
         places = np.rint(np.clip(vector, 0.0, 1.0) * (self.n - 1))
         if self.listed is not None:
             return np.array(self.listed)[places.astype(np.int64)]
@@ -182,7 +181,6 @@ class Steps(Scale):
 
     def index(self, values: FloatArray) -> FloatArray:
         """Place (n,) of values among the steps; between two of them for values in between."""
-        assert self.n is not None
         if self.listed is not None:
             return np.interp(values, self.listed, np.arange(self.n))
         with np.errstate(over="ignore", invalid="ignore"):
@@ -195,7 +193,6 @@ class Steps(Scale):
             return np.where(np.abs(place - whole) <= near, whole, place)
 
     def _vector(self, values: FloatArray) -> FloatArray:
-        assert self.n is not None
         return self.index(values) / max(self.n - 1, 1)
 
     def legal_value(self, value: Any) -> BoolArray:
