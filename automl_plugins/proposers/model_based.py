@@ -176,24 +176,24 @@ class _Question:
         only if the ``fixed`` values make all draws forbidden.
         """
         space, fixed = self.space, self.fixed
-        everything = space.enumerate(n) if fixed is None else None
+        pool = space.enumerate(n) if fixed is None else None
         for _ in range(_MAX_REDRAWS):
-            if everything is not None:
+            if pool is not None:
                 break
             drawn = space.complete(space.sample(n, self.rng), self.rng, fixed)
             legal = drawn[space.allowed(drawn)]
             fresh = legal[~self.repeats.among(legal)]
             if len(fresh):
                 return fresh, False
-            everything = space.enumerate(n + 2 * len(self.history)) if fixed is None else None
-        pool = everything
+            pool = space.enumerate(n + 2 * len(self.history)) if fixed is None else None
+        complete = pool is not None
         if pool is None:
             pool = legal if len(legal) else drawn
         for mask in (self.repeats.among(pool), self.repeats.seen(pool)):
             if not mask.all():
                 pool = pool[~mask]
                 break
-        return pool, everything is not None
+        return pool, complete
 
 
 class ModelBasedProposer:
