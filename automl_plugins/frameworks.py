@@ -225,9 +225,7 @@ def load_adapter(name: str) -> Adapter:
     """
     if name not in _names():
         raise ValueError(f"There is no adapter {name!r}; there are {', '.join(_names())}.")
-    adapter = getattr(import_module(f"{_ADAPTERS}.{name}"), "ADAPTER", None)
-    if not isinstance(adapter, Adapter):
-        raise TypeError(f"{_ADAPTERS}.{name} must define ADAPTER, an Adapter, got {adapter!r}.")
+    adapter: Adapter = import_module(f"{_ADAPTERS}.{name}").ADAPTER
     return adapter
 
 
