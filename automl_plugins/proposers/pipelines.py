@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import rankdata
 from sklearn.base import clone
 
@@ -47,15 +46,9 @@ class _Known:
     """A memory aligned to one space: its configurations, and what recommends one of them."""
 
     vectors: FloatArray
-    keys: npt.NDArray[np.uint64]  # ascending
-    place: IntArray  # row of each key
+    row_of: Mapping[int, int]  # by the key of a configuration
     names: tuple[str, ...]
     recommender: Recommender
-
-    def rows(self, keys: npt.NDArray[np.uint64]) -> IntArray:
-        """Rows (n,) of the configurations with these ``keys``, -1 for other keys."""
-        at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        return np.where(self.keys[at] == keys, self.place[at], -1)
 
 
 class PipelineProposer:
@@ -124,7 +117,8 @@ class PipelineProposer:
         """See ``Proposer.propose``."""
         known = self._known(space)
         seen = as_remembered(history, self.memory.on(space), known.vectors)
-        rows = known.rows(space.keys(seen.vectors))
+        keys = space.keys(seen.vectors).tolist()
+        rows = np.array([known.row_of.get(key, -1) for key in keys], dtype=np.int64)
         allowed = np.ones(len(known.vectors), dtype=bool)
         allowed[rows[rows >= 0]] = False
         repeats = Repeats(space, history, k)
@@ -183,12 +177,9 @@ class PipelineProposer:
                 f" {len(Y)} configurations in this space: fit it on proposers.pipelines.matrix of"
                 " the same memory, aligned to the same space."
             )
-        keys = space.keys(vectors)
-        place = np.argsort(keys)
         return _Known(
             vectors,
-            keys[place],
-            place.astype(np.int64),
+            {key: row for row, key in enumerate(space.keys(vectors).tolist())},
             tuple(task.name for task in dataset.tasks),
             Recommender(
                 model, Y, self._start(dataset, Y, model), n_start=self.n_start, xi=self.xi
