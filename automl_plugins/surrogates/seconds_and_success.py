@@ -185,7 +185,10 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
                 count.
             lower_bound: Mask (n,) of the rows that took at least this long.
         """
-        self._check_arguments()
+        check_integer("n_trees", self.n_trees, 1)
+        check_integer("num_leaves", self.num_leaves, 2)
+        check_finite("learning_rate", self.learning_rate, positive=True)
+        check_finite("l1", self.l1)
         X, seconds = as_training(X, seconds)
         check_seconds("seconds", seconds)
         self.n_features_in_ = X.shape[1]
@@ -217,12 +220,6 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
         """Expected seconds (m,): the mean exp(mu + sigma^2 / 2) of a log-normal."""
         mean, std = self.predict(X)
         return np.exp(mean + std**2 / 2.0)
-
-    def _check_arguments(self) -> None:
-        check_integer("n_trees", self.n_trees, 1)
-        check_integer("num_leaves", self.num_leaves, 2)
-        check_finite("learning_rate", self.learning_rate, positive=True)
-        check_finite("l1", self.l1)
 
     def _boost(self, X: FloatArray, target: FloatArray) -> lightgbm.Booster:
         parameters = {
