@@ -194,19 +194,17 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = X.shape[1]
         target = raised = np.log(np.clip(seconds, _FLOOR, _CEILING))
         self.model_ = self._boost(X, target)
-        known = np.ones(len(target), dtype=bool)
-        lower_bound = np.asarray(~known if lower_bound is None else lower_bound, dtype=bool)
-        if lower_bound.any():
-            check_shape("lower_bound", lower_bound, len(target))
-            if not lower_bound.all():
-                # How far a bound lies from the time that it bounds is not information.
-                known = ~lower_bound
-            for _ in range(_CENSORED_ROUNDS):
-                predicted = np.asarray(self.model_.predict(X, num_threads=1))
-                raised = np.where(lower_bound, np.maximum(target, predicted), target)
-                self.model_ = self._boost(X, raised)
+        if lower_bound is None:
+            lower_bound = np.zeros(len(target), dtype=bool)
+        lower_bound = np.asarray(lower_bound, dtype=bool)
+        check_shape("lower_bound", lower_bound, len(target))
+        for _ in range(_CENSORED_ROUNDS if lower_bound.any() else 0):
+            predicted = np.asarray(self.model_.predict(X, num_threads=1))
+            raised = np.where(lower_bound, np.maximum(target, predicted), target)
+            self.model_ = self._boost(X, raised)
         residual = raised - np.asarray(self.model_.predict(X, num_threads=1))
-        self.std_ = float(residual[known].std())
+        # How far a bound lies from the time that it bounds is not information.
+        self.std_ = float(residual[~lower_bound | lower_bound.all()].std())
         return self
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
