@@ -243,14 +243,9 @@ def _call(name: str, function: Callable[..., Any], args: Any, kwargs: Mapping[st
             shown += [f"{n}={describe(v)}" for n, v in value.items()]
         elif parameter.kind == parameter.VAR_POSITIONAL:
             shown += [describe(v) for v in value]
-        elif value is not parameter.default and not _same(value, parameter.default):
-            shown.append(f"{argument}={describe(value)}")
+        elif (text := describe(value)) != describe(parameter.default):
+            shown.append(f"{argument}={text}")
     return f"{name}({', '.join(shown)})"
-
-
-def _same(value: Any, default: Any) -> bool:
-    simple = (str, int, float, bool)
-    return isinstance(value, simple) and type(value) is type(default) and value == default
 
 
 def describe(value: Any) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
@@ -225,9 +225,7 @@ def load_adapter(name: str) -> Adapter:
     """
     if name not in _names():
         raise ValueError(f"There is no adapter {name!r}; there are {', '.join(_names())}.")
-    adapter = getattr(import_module(f"{_ADAPTERS}.{name}"), "ADAPTER", None)
-    if not isinstance(adapter, Adapter):
-        raise TypeError(f"{_ADAPTERS}.{name} must define ADAPTER, an Adapter, got {adapter!r}.")
+    adapter: Adapter = import_module(f"{_ADAPTERS}.{name}").ADAPTER
     return adapter
 
 
@@ -248,7 +246,16 @@ def adapter_of(thing: Any) -> Adapter | None:
 
 def owner_of(address: str) -> Adapter | None:
     """The first installed adapter that can read a path or address, if any."""
-    return next((adapter for adapter in _list_installed() if adapter.owns(address)), None)
+    for name in _names():
+        if find_spec(name) is not None:
+            try:
+                adapter = load_adapter(name)
+            except OutdatedError as error:  # another framework may be the one that is meant
+                _logger.warning("%s", error)
+                continue
+            if adapter.owns(address):
+                return adapter
+    return None
 
 
 def reader_of(history: Any) -> Adapter:
@@ -303,15 +310,6 @@ def searches_of(thing: Any, **labels: Any) -> list[Search]:
         return [replace(thing, **labels)]
     found: list[Search] = ask_adapter("curves", thing, **labels)
     return found
-
-
-def _list_installed() -> Iterator[Adapter]:
-    for name in _names():
-        if find_spec(name) is not None:
-            try:
-                yield load_adapter(name)
-            except OutdatedError as error:  # another framework may be the one that is meant
-                _logger.warning("%s", error)
 
 
 def _names() -> list[str]:

@@ -14,17 +14,16 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
-from automl_plugins.arrays import FloatArray, IndexArray
+from automl_plugins.arrays import BoolArray, FloatArray, IndexArray
 from automl_plugins.spaces.vector_space import VectorSpace
 
 # Vectors (m, d) -> score (m,), larger is better, and predicted loss (m,), which breaks ties.
 Score = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 Batch = tuple[FloatArray, FloatArray, FloatArray]  # vectors, scores, predicted losses
-Mask = Callable[[FloatArray], npt.NDArray[np.bool_]]
+Mask = Callable[[FloatArray], BoolArray]
 
 # Losses are equal if they differ by at most the larger of these two.
 _TIED = 1e-12  # in units of half the distance between the best loss and the median
@@ -44,26 +43,6 @@ def lower_confidence_bound(mean: FloatArray, std: FloatArray, beta: float = 1.0)
     With std = 0 the mean is itself the bound: GBQR's acquisition (thesis 5.3.2).
     """
     return -(np.asarray(mean) - beta * np.asarray(std))
-
-
-def gbqr_median(bound: FloatArray, median: float, cost: FloatArray) -> FloatArray:
-    """Q = (v - median(v)) / c with v the upper bound of the score and c > 0 its cost.
-
-    Source: GBQR thesis eq. 5.2. Bounds below the median give 0: a negative numerator would
-    prefer the slower of two bad candidates.
-
-    Args:
-        bound: Upper bound of the score (m,), larger is better.
-        median: Median bound over a first random batch, kept during local search.
-        cost: Predicted cost (m,), in seconds.
-
-    Raises:
-        ValueError: If a cost is not positive and finite.
-    """
-    cost = np.asarray(cost, dtype=np.float64)
-    if not (np.isfinite(cost) & (cost > 0)).all():
-        raise ValueError("cost must be positive and finite everywhere.")
-    return np.maximum(np.asarray(bound) - median, 0.0) / cost
 
 
 def positive_part(utility: FloatArray, reference: float) -> FloatArray:
@@ -263,11 +242,7 @@ def maximize(
 
 
 def climb(
-    space: VectorSpace,
-    score: Score,
-    start: FloatArray,
-    fixed: FloatArray | None,
-    n_gradients: int,
+    space: VectorSpace, score: Score, start: FloatArray, fixed: FloatArray | None, n_gradients: int
 ) -> FloatArray:
     """The end (d,) of a gradient ascent of the score (L-BFGS-B) from ``start`` (d,).
 

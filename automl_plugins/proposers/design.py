@@ -74,11 +74,7 @@ def branch(
 
 
 def _least_served(
-    space: VectorSpace,
-    pool: FloatArray,
-    tried: FloatArray,
-    column: int,
-    rng: np.random.Generator,
+    space: VectorSpace, pool: FloatArray, tried: FloatArray, column: int, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
     """Pool and history restricted to the option of ``column`` whose turn it is."""
     active = ~np.isnan(pool[:, column])

@@ -40,11 +40,7 @@ from automl_plugins.proposers.models import (
     schedule,
 )
 from automl_plugins.proposers.proposal import Proposal, Repeats
-from automl_plugins.proposers.refits import (
-    SharedFits,
-    digest,
-    total_seconds,
-)
+from automl_plugins.proposers.refits import SharedFits, digest, total_seconds
 from automl_plugins.proposers.targets import all_alike, is_informative
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
@@ -180,24 +176,24 @@ class _Question:
         only if the ``fixed`` values make all draws forbidden.
         """
         space, fixed = self.space, self.fixed
-        everything = space.enumerate(n) if fixed is None else None
+        pool = space.enumerate(n) if fixed is None else None
         for _ in range(_MAX_REDRAWS):
-            if everything is not None:
+            if pool is not None:
                 break
             drawn = space.complete(space.sample(n, self.rng), self.rng, fixed)
             legal = drawn[space.allowed(drawn)]
             fresh = legal[~self.repeats.among(legal)]
             if len(fresh):
                 return fresh, False
-            everything = space.enumerate(n + 2 * len(self.history)) if fixed is None else None
-        pool = everything
+            pool = space.enumerate(n + 2 * len(self.history)) if fixed is None else None
+        complete = pool is not None
         if pool is None:
             pool = legal if len(legal) else drawn
         for mask in (self.repeats.among(pool), self.repeats.seen(pool)):
             if not mask.all():
                 pool = pool[~mask]
                 break
-        return pool, everything is not None
+        return pool, complete
 
 
 class ModelBasedProposer:
@@ -295,7 +291,7 @@ class ModelBasedProposer:
         Nothing improves on it then, and expected improvement would look for the least certain
         configuration. The incumbent is the best one that may still be proposed.
         """
-        history, rows = given.history, models.best_rows
+        history, rows = given.history, models.learnt.best_rows
         # The best row alone first: it is nearly always in reach. Without any row all() is True.
         if given.space.within_reach(history.vectors[rows[:1]], given.fixed).all():
             return models
@@ -311,9 +307,9 @@ class ModelBasedProposer:
         n_candidates, search = settings.n_candidates, settings.search
         if n_candidates is None:
             n_candidates = _CANDIDATES
-            if models.n_rows >= _MANY_ROWS:
+            if models.learnt.n_rows >= _MANY_ROWS:
                 search = search.at_most(n_gradients=_SHORTER_ASCENT)
-            if models.n_rows >= (_MANY_ROWS if space.d > _WIDE else _VERY_MANY_ROWS):
+            if models.learnt.n_rows >= (_MANY_ROWS if space.d > _WIDE else _VERY_MANY_ROWS):
                 n_candidates, search = _FEWER_CANDIDATES, search.at_most(**_FEWER_STARTS)
         first, complete = asked.unseen(n_candidates)
         models, score = self._score(asked, models)
@@ -324,7 +320,7 @@ class ModelBasedProposer:
                 space,
                 score,
                 first,
-                asked.history.vectors[models.best_rows],
+                asked.history.vectors[models.learnt.best_rows],
                 asked.fixed,
                 rng,
                 repeats=asked.repeats.among,
@@ -344,8 +340,8 @@ class ModelBasedProposer:
             bound=models.to_loss(float(mean[0] - settings.beta * std[0])),
             seconds=float(np.exp(models.log_seconds(features)[0])) if timed else None,
             success=success,
-            n_rows=models.n_rows,
-            n_diverged=models.n_diverged,
+            n_rows=models.learnt.n_rows,
+            n_diverged=models.learnt.n_diverged,
             fit_seconds=fit_seconds,
             shares=models.shares,
         )
@@ -354,8 +350,8 @@ class ModelBasedProposer:
         """The models conditioned on running evaluations, and the score to maximise."""
         settings, space = self.settings, asked.space
         # Running evaluations, and finished ones newer than the model, are unknown to it.
-        unknown = space.features(asked.earlier.vectors[models.n_rows :])
-        running = asked.earlier.status[models.n_rows :] == Status.RUNNING
+        unknown = space.features(asked.earlier.vectors[models.learnt.n_rows :])
+        running = asked.earlier.status[models.learnt.n_rows :] == Status.RUNNING
         radius = np.full(len(unknown), _RADIUS)
         if running.any() and isinstance(models.surrogate, PendingAware):
             # The surrogate then expects little around them: only copies must be kept away.

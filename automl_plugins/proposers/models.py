@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import rankdata
 
 from automl_plugins import surrogates
 from automl_plugins._arguments import check_choice, check_integer
-from automl_plugins.arrays import FloatArray
+from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.proposers.proposal import SurrogateFailure, as_failure
 from automl_plugins.proposers.refits import SharedFits, refit_point
 from automl_plugins.proposers.targets import (
@@ -90,35 +89,88 @@ class ModelSettings:
 
 
 @dataclass(frozen=True)
+class Learnt:
+    """What a surrogate learns of finished rows.
+
+    Attributes:
+        targets: The transformed losses of the rows that have one.
+        rows: Positions, among the targets, of those to fit on.
+        positions: Those rows' positions in the history.
+        best_rows: Positions in the history, best target first, feasible ones first.
+        best: The target of the first of ``best_rows``; infinite without any row.
+        penalised: Mask (n_rows,) of the failed rows that count with the worst loss.
+        n_diverged: Number of rows that count as failures because their loss has diverged.
+        of_losses: Whether the targets are those of losses, not of substitutes.
+    """
+
+    targets: Targets
+    rows: IntArray
+    positions: IntArray
+    best_rows: IntArray
+    best: float
+    penalised: BoolArray
+    n_diverged: int
+    of_losses: bool
+
+    @property
+    def n_rows(self) -> int:
+        """Number of finished rows."""
+        return len(self.penalised)
+
+    @property
+    def values(self) -> FloatArray:
+        """The targets to fit on."""
+        return self.targets.values[self.rows]
+
+    @classmethod
+    def of(
+        cls,
+        reported: History,
+        history: History,
+        penalised: BoolArray,
+        settings: ModelSettings,
+        streams: Streams,
+    ) -> Learnt:
+        """Of rows as they were ``reported`` and as they are counted; see ``_as_counted``."""
+        counted = with_substitute_losses(history)
+        losses = effective_losses(counted, penalised)
+        known = np.flatnonzero(~np.isnan(losses))
+        # Without a row there is no least loss, no median and no mean: "raw" needs none.
+        targets = transform(losses[known], settings.target if len(known) else "raw")
+        # Failed and infeasible rows come last, however good their losses: f* is that of the first.
+        order = np.lexsort((known, targets.values, ~history.successful[known]))
+        drawn = streams.generator("rows", len(history))
+        rows = thin_out(targets.values, settings.max_rows, drawn)
+        return cls(
+            targets=targets,
+            rows=rows,
+            positions=known[rows],
+            best_rows=known[order],
+            best=float(targets.values[order[0]]) if len(order) else np.inf,
+            penalised=penalised,
+            n_diverged=int((history.status != reported.status).sum()),
+            of_losses=counted is history,
+        )
+
+
+@dataclass(frozen=True)
 class FittedModels:
     """Fitted models and the facts an acquisition needs.
 
     Attributes:
         surrogate: Fitted model of the targets.
-        targets: The transformed losses.
+        learnt: The targets, and the rows that they come from.
         best: Best target f*, observed or predicted as the settings say, of a feasible row if
             there is one; infinite without any row.
-        best_rows: Positions in the history, best loss first, feasible ones first.
         running_time: Model of ln seconds; None where no costs are known or wanted.
         feasibility: Model of the probability of success; None where nothing ever failed.
-        n_rows: Number of finished rows.
-        n_diverged: Those of them that count as failures because their loss has diverged.
-        learnt: Positions, among the targets, of the rows that the surrogate knows.
-        penalised: Mask (n_rows,) of the failed rows that count with the worst loss.
-        of_losses: Whether the targets are those of losses, not of substitutes.
     """
 
     surrogate: Surrogate
-    targets: Targets
+    learnt: Learnt
     best: float
-    best_rows: npt.NDArray[np.int64]
     running_time: RunningTime | None
     feasibility: Feasibility | None
-    n_rows: int
-    n_diverged: int
-    learnt: npt.NDArray[np.int64]
-    penalised: npt.NDArray[np.bool_]
-    of_losses: bool = True
 
     def predict(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation (m,) of the target; a bare bound has deviation 0.
@@ -181,8 +233,8 @@ class FittedModels:
 
     def to_loss(self, target: float) -> float | None:
         """The loss that corresponds to ``target``; None without losses."""
-        has_losses = self.of_losses and len(self.targets.losses)
-        return self.targets.to_loss(target) if has_losses else None
+        targets = self.learnt.targets
+        return targets.to_loss(target) if self.learnt.of_losses and len(targets.losses) else None
 
     @property
     def merits(self) -> FloatArray:
@@ -194,15 +246,10 @@ class FittedModels:
         predictions that are all alike.
 
         Raises:
-            TypeError: If the surrogate is not ``OutOfSample``.
-            SurrogateFailure: If it raises.
+            SurrogateFailure: If the surrogate raises.
         """
-        if not isinstance(self.surrogate, OutOfSample):
-            raise TypeError(
-                f"{self.surrogate!r} cannot be judged: it has no held_out(), the predictions"
-                " for its rows that were made without them."
-            )
-        known = self.targets.values[self.learnt]
+        assert isinstance(self.surrogate, OutOfSample)
+        known = self.learnt.values
         with as_failure("held_out of {!r}", self.surrogate):
             predicted = np.atleast_2d(self.surrogate.held_out())
         known_rows = ~np.isnan(predicted).any(axis=0)
@@ -254,7 +301,7 @@ def fit_models(
             # smooth model fits, beside rows that may be the best ones.
             if feasibility.predictable:
                 penalised[asked] = failed[asked] & (feasibility.held_out() < 0.5)
-    learnt = _Learnt.of(history, penalised, settings, streams)
+    learnt = Learnt.of(reported, history, penalised, settings, streams)
     running_time = None
     with as_failure(f"fit of {{!r}} on {n} rows", settings.surrogate):
         template = settings.surrogate
@@ -268,19 +315,7 @@ def fit_models(
             bound = history.status[timed] == Status.PRUNED
             running_time = surrogates.RunningTime(random_state=streams.integer("running_time", n))
             running_time = shared.fit(running_time, features[timed], history.seconds[timed], bound)
-    models = FittedModels(
-        surrogate=surrogate,
-        targets=learnt.targets,
-        best=learnt.best,
-        best_rows=learnt.order,
-        running_time=running_time,
-        feasibility=feasibility,
-        penalised=penalised,
-        n_rows=n,
-        n_diverged=_count_changed(reported, history),
-        learnt=learnt.rows,
-        of_losses=learnt.of_losses,
-    )
+    models = FittedModels(surrogate, learnt, learnt.best, running_time, feasibility)
     return _with_incumbent(models, settings, features, success)
 
 
@@ -337,29 +372,18 @@ def condition(
     reported, history = history, _as_counted(history, settings)
     features = space.features(history.vectors)
     penalised = np.zeros(len(history), dtype=bool)
-    penalised[: models.n_rows] = models.penalised
+    penalised[: models.learnt.n_rows] = models.learnt.penalised
     penalised &= (history.status == Status.FAILED) & ~_retried(space, history)
-    learnt = _Learnt.of(history, penalised, settings, streams)
+    learnt = Learnt.of(reported, history, penalised, settings, streams)
     with as_failure(f"conditioned of {{!r}} on {len(history)} rows", models.surrogate):
         surrogate = models.surrogate.conditioned(features[learnt.positions], learnt.values)
-    models = replace(
-        models,
-        surrogate=surrogate,
-        targets=learnt.targets,
-        best=learnt.best,
-        best_rows=learnt.order,
-        penalised=penalised,
-        n_rows=len(history),
-        n_diverged=_count_changed(reported, history),
-        learnt=learnt.rows,
-        of_losses=learnt.of_losses,
-    )
+    models = replace(models, surrogate=surrogate, learnt=learnt, best=learnt.best)
     return _with_incumbent(models, settings, features, history.successful)
 
 
-def _retried(space: VectorSpace, history: History) -> npt.NDArray[np.bool_]:
+def _retried(space: VectorSpace, history: History) -> BoolArray:
     """Mask (n,) of the failures that a retry mended: they are not due to the configuration."""
-    failed: npt.NDArray[np.bool_] = history.status == Status.FAILED
+    failed: BoolArray = history.status == Status.FAILED
     if not failed.any():
         return failed
     keys = space.keys(history.vectors)
@@ -371,79 +395,21 @@ def _as_counted(history: History, settings: ModelSettings) -> History:
     return with_diverged_as_failed(history) if settings.failed_trials == "avoid" else history
 
 
-def _count_changed(reported: History, counted: History) -> int:
-    return int((counted.status != reported.status).sum())
-
-
-@dataclass(frozen=True)
-class _Learnt:
-    """What a surrogate learns of a history.
-
-    Attributes:
-        targets: The transformed losses of the rows that have one.
-        rows: Positions, among the targets, of those to fit on.
-        positions: Those rows' positions in the history.
-        order: Positions in the history, best target first, feasible ones first.
-        best: The first target of ``order``; infinite without any row.
-        of_losses: See ``FittedModels``.
-    """
-
-    targets: Targets
-    rows: npt.NDArray[np.int64]
-    positions: npt.NDArray[np.int64]
-    order: npt.NDArray[np.int64]
-    best: float
-    of_losses: bool
-
-    @property
-    def values(self) -> FloatArray:
-        """The targets to fit on."""
-        return self.targets.values[self.rows]
-
-    @classmethod
-    def of(
-        cls,
-        history: History,
-        penalised: npt.NDArray[np.bool_],
-        settings: ModelSettings,
-        streams: Streams,
-    ) -> _Learnt:
-        """Of finished rows, of which those ``penalised`` (n,) have the worst loss."""
-        counted = with_substitute_losses(history)
-        losses = effective_losses(counted, penalised)
-        known = np.flatnonzero(~np.isnan(losses))
-        # Without a row there is no least loss, no median and no mean: "raw" needs none.
-        targets = transform(losses[known], settings.target if len(known) else "raw")
-        # Failed and infeasible rows come last, however good their losses: f* is that of the first.
-        order = np.lexsort((known, targets.values, ~history.successful[known]))
-        drawn = streams.generator("rows", len(history))
-        rows = thin_out(targets.values, settings.max_rows, drawn)
-        best = float(targets.values[order[0]]) if len(order) else np.inf
-        return cls(targets, rows, known[rows], known[order], best, counted is history)
-
-
 def _with_incumbent(
-    models: FittedModels,
-    settings: ModelSettings,
-    features: FloatArray,
-    success: npt.NDArray[np.bool_],
+    models: FittedModels, settings: ModelSettings, features: FloatArray, success: BoolArray
 ) -> FittedModels:
     """The models that improve on what ``settings.incumbent`` says."""
-    if settings.incumbent == "observed" or not len(models.best_rows):
+    if settings.incumbent == "observed" or not len(models.learnt.best_rows):
         return models
-    return models.improving_on(features[incumbents(models.best_rows, success)])
+    return models.improving_on(features[incumbents(models.learnt.best_rows, success)])
 
 
-def incumbents(
-    rows: npt.NDArray[np.int64], success: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.int64]:
+def incumbents(rows: IntArray, success: BoolArray) -> IntArray:
     """The first of ``rows`` (n,), n > 0, best first: those of ``success`` if the best one is."""
     return np.asarray(rows[success[rows] == success[rows[0]]][:_INCUMBENTS])
 
 
-def thin_out(
-    targets: FloatArray, max_rows: int | None, rng: np.random.Generator
-) -> npt.NDArray[np.int64]:
+def thin_out(targets: FloatArray, max_rows: int | None, rng: np.random.Generator) -> IntArray:
     """Positions of at most ``max_rows`` rows: the best half, the others drawn at random."""
     n = len(targets)
     if max_rows is None or n <= max_rows:

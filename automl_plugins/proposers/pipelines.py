@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import rankdata
 from sklearn.base import clone
 
 from automl_plugins._arguments import check_choice, check_finite, check_integer
-from automl_plugins.arrays import FloatArray, IntArray
+from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs.performance import performance
 from automl_plugins.meta.factorization import (
@@ -47,15 +46,9 @@ class _Known:
     """A memory aligned to one space: its configurations, and what recommends one of them."""
 
     vectors: FloatArray
-    keys: npt.NDArray[np.uint64]  # ascending
-    place: IntArray  # row of each key
+    row_of: Mapping[int, int]  # by the key of a configuration
     names: tuple[str, ...]
     recommender: Recommender
-
-    def rows(self, keys: npt.NDArray[np.uint64]) -> IntArray:
-        """Rows (n,) of the configurations with these ``keys``, -1 for other keys."""
-        at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        return np.where(self.keys[at] == keys, self.place[at], -1)
 
 
 class PipelineProposer:
@@ -81,7 +74,7 @@ class PipelineProposer:
             without meta-features the configurations of the best mean rank.
 
     Raises:
-        TypeError: For a memory, model or fallback of the wrong type.
+        TypeError: For a memory or model of the wrong type.
         ValueError: For an argument outside its range, or a memory without another task.
     """
 
@@ -101,8 +94,6 @@ class PipelineProposer:
         check_integer("n_start", n_start, 1)
         check_finite("xi", xi)
         check_choice("start", start, get_args(Start))
-        if not callable(getattr(fallback, "propose", None)):
-            raise TypeError(f"fallback must be a proposer, got {fallback!r}.")
         self.memory: AlignedMemory = task_memory(memory)
         self.model: MatrixFactorization = MatrixFactorization() if model is None else model
         self.model.check_arguments()
@@ -124,7 +115,8 @@ class PipelineProposer:
         """See ``Proposer.propose``."""
         known = self._known(space)
         seen = as_remembered(history, self.memory.on(space), known.vectors)
-        rows = known.rows(space.keys(seen.vectors))
+        keys = space.keys(seen.vectors).tolist()
+        rows = np.array([known.row_of.get(key, -1) for key in keys], dtype=np.int64)
         allowed = np.ones(len(known.vectors), dtype=bool)
         allowed[rows[rows >= 0]] = False
         repeats = Repeats(space, history, k)
@@ -148,12 +140,7 @@ class PipelineProposer:
         return self.fallback.propose(space, history, streams, k, fixed)
 
     def _recommend(
-        self,
-        known: _Known,
-        history: History,
-        k: int,
-        rows: IntArray,
-        allowed: npt.NDArray[np.bool_],
+        self, known: _Known, history: History, k: int, rows: IntArray, allowed: BoolArray
     ) -> Proposal:
         evaluated, losses = _losses(history, rows)
         running = rows[(history.status == Status.RUNNING) & (history.number < k) & (rows >= 0)]
@@ -188,12 +175,9 @@ class PipelineProposer:
                 f" {len(Y)} configurations in this space: fit it on proposers.pipelines.matrix of"
                 " the same memory, aligned to the same space."
             )
-        keys = space.keys(vectors)
-        place = np.argsort(keys)
         return _Known(
             vectors,
-            keys[place],
-            place.astype(np.int64),
+            {key: row for row, key in enumerate(space.keys(vectors).tolist())},
             tuple(task.name for task in dataset.tasks),
             Recommender(
                 model, Y, self._start(dataset, Y, model), n_start=self.n_start, xi=self.xi

@@ -166,33 +166,22 @@ def ask(
     # Densities underflow to 0 far from all observations, which is right; a user may have numpy
     # raise errors for it.
     with one_blas_thread(), np.errstate(under="ignore"):
-        return _ask(proposer, space, fill_gaps(space, history, streams), streams, k, fixed)
-
-
-def _ask(
-    proposer: Proposer,
-    space: VectorSpace,
-    history: History,
-    streams: Streams,
-    k: int,
-    fixed: FloatArray | None,
-) -> Proposal:
-    """``ask`` for rows without gaps or dead workers, with any number of BLAS threads."""
-    asking = (history.status == Status.RUNNING) & np.isnan(history.vectors).all(axis=1)
-    asking &= (history.number < k) & (history.number >= k - MOST_ASKING)
-    for number in np.sort(history.number[asking]).tolist():
-        place = history.number == number
-        try:
-            # Without its own empty row, as that worker itself reads the history.
-            vector = proposer.propose(space, history.rows(~place), streams, number).vector
-        except SurrogateFailure:  # that worker has no better answer either
-            continue
-        history = replace(
-            history,
-            vectors=np.where(place[:, None], vector, history.vectors),
-            missing=np.where(place[:, None], ~np.isnan(vector), history.missing),
-        )
-    return proposer.propose(space, history, streams, k, fixed)
+        history = fill_gaps(space, history, streams)
+        asking = (history.status == Status.RUNNING) & np.isnan(history.vectors).all(axis=1)
+        asking &= (history.number < k) & (history.number >= k - MOST_ASKING)
+        for number in np.sort(history.number[asking]).tolist():
+            place = history.number == number
+            try:
+                # Without its own empty row, as that worker itself reads the history.
+                vector = proposer.propose(space, history.rows(~place), streams, number).vector
+            except SurrogateFailure:  # that worker has no better answer either
+                continue
+            history = replace(
+                history,
+                vectors=np.where(place[:, None], vector, history.vectors),
+                missing=np.where(place[:, None], ~np.isnan(vector), history.missing),
+            )
+        return proposer.propose(space, history, streams, k, fixed)
 
 
 def fill_gaps(space: VectorSpace, history: History, streams: Streams) -> History:
@@ -262,11 +251,11 @@ class Repeats:
                 found.append(np.where(own, vector, np.nan))
         self.taken = np.array(found).reshape(len(found), space.d)
 
-    def seen(self, vectors: FloatArray) -> npt.NDArray[np.bool_]:
+    def seen(self, vectors: FloatArray) -> BoolArray:
         """Mask (m,) of the ``vectors`` (m, d) that are in the history."""
         return self.space.seen(vectors, self._keys)
 
-    def among(self, vectors: FloatArray) -> npt.NDArray[np.bool_]:
+    def among(self, vectors: FloatArray) -> BoolArray:
         """Mask (m,) of all ``vectors`` (m, d) that should not be proposed."""
         mask = self.seen(vectors)
         for values in self.taken:

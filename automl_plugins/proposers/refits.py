@@ -32,10 +32,15 @@ def refit_point(n: int, *, conditional: bool = False) -> int:
 
 def digest(history: History, seed: int) -> bytes:
     """Digest of the rows and the seed that a model is fitted with."""
-    hasher = hashlib.blake2b(str(seed).encode(), digest_size=16)
     # Not the curves: those of a finished row, known by its number, do not change.
-    for column in ("number", "vectors", "losses", "seconds", "status", "budget", "constraints"):
-        hasher.update(np.ascontiguousarray(getattr(history, column)).tobytes())
+    columns = ("number", "vectors", "losses", "seconds", "status", "budget", "constraints")
+    return _digest(str(seed), *(getattr(history, column) for column in columns))
+
+
+def _digest(text: str, *arrays: npt.NDArray[Any]) -> bytes:
+    hasher = hashlib.blake2b(text.encode(), digest_size=16)
+    for array in arrays:
+        hasher.update(np.ascontiguousarray(array).tobytes())
     return hasher.digest()
 
 
@@ -58,8 +63,5 @@ class SharedFits:
         """``model`` fitted to ``data``, or the equal one that was fitted before."""
         # Members set nothing but the seed of these models, so seed and data identify one.
         shapes = [array.shape for array in data]
-        digest = hashlib.blake2b(f"{model.random_state} {shapes}".encode(), digest_size=16)
-        for array in data:
-            digest.update(np.ascontiguousarray(array).tobytes())
-        newest = self._newest[type(model).__name__]
-        return cast(M, newest.get(digest.digest(), lambda: model.fit(*data)))
+        key = _digest(f"{model.random_state} {shapes}", *data)
+        return cast(M, self._newest[type(model).__name__].get(key, lambda: model.fit(*data)))

@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from automl_plugins.arrays import BoolArray, FloatArray
+from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.records.history import History
 from automl_plugins.records.scores import HUGE, divergence_limit, tame
 from automl_plugins.records.trial import Status
@@ -62,9 +61,6 @@ def transform(losses: FloatArray, kind: Target) -> Targets:
       copula transform of Salinas et al. 2020).
     * ``"standardize"``: mean 0 and standard deviation 1; constant losses become 0.
     * ``"raw"``: the losses.
-
-    Raises:
-        ValueError: For an unknown kind.
     """
     if kind == "log_regret":
         regret = losses - losses.min()
@@ -75,9 +71,7 @@ def transform(losses: FloatArray, kind: Target) -> Targets:
         return Targets(losses, ndtri((rankdata(losses) - 0.5) / len(losses)))
     if kind == "standardize":
         return Targets(losses, standardise(losses)[0])
-    if kind == "raw":
-        return Targets(losses, losses.astype(np.float64))
-    raise ValueError(f"target must be one of {', '.join(map(repr, TARGETS))}, got {kind!r}.")
+    return Targets(losses, losses.astype(np.float64))
 
 
 def effective_losses(history: History, penalised: BoolArray | None = None) -> FloatArray:
@@ -230,7 +224,7 @@ def with_substitute_losses(history: History) -> History:
     return replace(history, losses=losses)
 
 
-def _by_progress(history: History, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _by_progress(history: History, rows: IntArray) -> IntArray:
     """Pruned rows, later steps first and better losses first within a step."""
     budget = np.nan_to_num(history.budget[rows], nan=-np.inf)
     loss = np.nan_to_num(history.losses[rows], nan=np.inf)

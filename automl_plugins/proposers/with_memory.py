@@ -104,10 +104,7 @@ def may_branch(space: VectorSpace, history: History) -> bool:
 
 
 def as_remembered(
-    history: History,
-    dataset: MetaDataset,
-    vectors: FloatArray,
-    fixed: FloatArray | None = None,
+    history: History, dataset: MetaDataset, vectors: FloatArray, fixed: FloatArray | None = None
 ) -> History:
     """The history as a memory sees it, without differences in what no run of the memory has.
 

@@ -54,7 +54,7 @@ class History:
     budget: FloatArray
     constraints: FloatArray
     curves: npt.NDArray[np.object_]
-    missing: npt.NDArray[np.bool_]
+    missing: BoolArray
 
     def __post_init__(self) -> None:
         n = len(self.number)
@@ -118,10 +118,7 @@ class History:
 
     @classmethod
     def of_trials(
-        cls,
-        *parts: Columns[Any],
-        vectors: FloatArray,
-        missing: npt.NDArray[np.bool_] | None = None,
+        cls, *parts: Columns[Any], vectors: FloatArray, missing: BoolArray | None = None
     ) -> History:
         """The history of trials, those of all parts in their order, with their vectors (n, d).
 
@@ -162,7 +159,7 @@ class History:
         return int((self.status != Status.RUNNING).sum())
 
     @property
-    def successful(self) -> npt.NDArray[np.bool_]:
+    def successful(self) -> BoolArray:
         """Mask (n,) of the rows that neither failed nor violate a constraint."""
         return np.asarray((self.status != Status.FAILED) & self.feasible)
 
@@ -179,7 +176,7 @@ class History:
         keep = (self.status != Status.RUNNING) | (self.number < k)
         return self if keep.all() else self.rows(keep)
 
-    def rows(self, keep: npt.NDArray[np.bool_] | slice) -> History:
+    def rows(self, keep: BoolArray | slice) -> History:
         """The history of the rows in the mask (n,) or slice ``keep``."""
         part = object.__new__(History)  # rows of a valid history need no validation
         for name in self.__dataclass_fields__:
@@ -194,7 +191,7 @@ class History:
         return np.array(counts, dtype=np.int64)
 
     @property
-    def feasible(self) -> npt.NDArray[np.bool_]:
+    def feasible(self) -> BoolArray:
         """Rows (n,) whose known constraints are all <= 0."""
         return np.asarray(~(self.constraints > 0).any(axis=1))
 

@@ -13,13 +13,7 @@ from ConfigSpace import ConfigurationSpace
 from automl_plugins._arguments import check_flag, describe, repeated
 from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.records.checks import as_floats, check_seconds, check_shape, refuse_rows
-from automl_plugins.records.trial import (
-    Status,
-    Trial,
-    count_statuses,
-    known_seconds,
-    known_times,
-)
+from automl_plugins.records.trial import Status, Trial, count_statuses, known_seconds, known_times
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,6 +15,7 @@ from automl_plugins.records.trial import Status, Trial
 from automl_plugins.spaces.choices import categorical
 from automl_plugins.spaces.conditions import Rule, as_condition, infer_rules
 from automl_plugins.spaces.ranges import ExactFloat, float_range, integer_range
+from automl_plugins.spaces.scales import scale_of_floats
 from automl_plugins.spaces.values import ABSENT, choices_of, kind_of, placer, plain, read
 
 if TYPE_CHECKING:
@@ -240,8 +241,9 @@ def _hyperparameter(
     if all(isinstance(v, int) for v in distinct):
         return integer_range(name, low, high, log=log)
     found = float_range(name, low, high, log=log)
-    inside = found.lower <= low and high <= found.upper  # ConfigSpace rounds the ends
-    return found if inside else ExactFloat(name, float(low), float(high), log=log)
+    if found.lower <= low and high <= found.upper:  # ConfigSpace rounds the ends
+        return found
+    return ExactFloat(name, scale_of_floats(float(low), float(high), log), log=log)
 
 
 def _restore_integers(values: list[Any]) -> list[Any]:

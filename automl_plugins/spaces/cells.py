@@ -24,6 +24,7 @@ from ConfigSpace.hyperparameters import (
     NormalFloatHyperparameter,
     NormalIntegerHyperparameter,
 )
+from ConfigSpace.hyperparameters.hp_components import ROUND_PLACES
 from scipy.stats import beta, truncnorm
 
 from automl_plugins._arguments import check_integer
@@ -37,8 +38,6 @@ from automl_plugins.spaces.restriction import (
     restrict_space,
 )
 from automl_plugins.spaces.scales import MOST_EXACT
-
-_PLACES = 13  # decimal places to which ConfigSpace rounds bounds
 
 
 @dataclass(frozen=True)
@@ -81,10 +80,7 @@ def check_parts(name: str, parts: Any) -> None:
 
 
 def partition(
-    space: ConfigurationSpace,
-    k: int | Mapping[str, int] = 2,
-    *,
-    max_arms: int = 32,
+    space: ConfigurationSpace, k: int | Mapping[str, int] = 2, *, max_arms: int = 32
 ) -> Partition:
     """Split a space into the cells of a grid.
 
@@ -239,7 +235,7 @@ def _ranges(low: float, high: float, cuts: Sequence[float], *, rounded: bool) ->
         limit = _rounded(cut) if rounded else cut
         below = math.nextafter(limit, -math.inf)
         if rounded:
-            below = _rounded(min(limit - 10.0**-_PLACES, below))
+            below = _rounded(min(limit - 10.0**-ROUND_PLACES, below))
         if low < below < limit < high:
             yield Range(low, below, limit)
             low = limit
@@ -248,7 +244,7 @@ def _ranges(low: float, high: float, cuts: Sequence[float], *, rounded: bool) ->
 
 def _rounded(number: float) -> float:
     """The number as ConfigSpace rounds it; large ones have no decimals, and would overflow."""
-    return float(np.round(number, _PLACES)) if abs(number) < MOST_EXACT else number
+    return float(np.round(number, ROUND_PLACES)) if abs(number) < MOST_EXACT else number
 
 
 def describe_cell(domains: Mapping[str, Domain]) -> str:

@@ -8,9 +8,8 @@ that is there twice is found at its first place.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
@@ -27,6 +26,8 @@ from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.spaces import ranges
 from automl_plugins.spaces.values import are_identical, index_of, plain
 
+H = TypeVar("H", CategoricalHyperparameter, OrdinalHyperparameter)
+
 
 def categorical(
     name: str,
@@ -38,10 +39,7 @@ def categorical(
 ) -> CategoricalHyperparameter:
     """An unordered choice; ConfigSpace's own class where it is exact."""
     options = {"default_value": default, "weights": weights, "meta": meta}
-    found: CategoricalHyperparameter = _make(
-        CategoricalHyperparameter, ExactCategorical, name, choices, options
-    )
-    return found
+    return _make(CategoricalHyperparameter, ExactCategorical, name, choices, options)
 
 
 def ordinal(
@@ -53,13 +51,16 @@ def ordinal(
 ) -> OrdinalHyperparameter:
     """An ordered choice; ConfigSpace's own class where it is exact."""
     options = {"default_value": default, "meta": meta}
-    found: OrdinalHyperparameter = _make(
-        OrdinalHyperparameter, ExactOrdinal, name, values, options
-    )
-    return found
+    return _make(OrdinalHyperparameter, ExactOrdinal, name, values, options)
 
 
-def _make(own: Any, exact: Any, name: str, choices: Sequence[Any], options: Any) -> Any:
+def _make(
+    own: Callable[..., H],
+    exact: Callable[..., H],
+    name: str,
+    choices: Sequence[Any],
+    options: Mapping[str, Any],
+) -> H:
     try:
         found = own(name, list(choices), **options)
         places = [found.to_vector(c) if found.legal_value(c) else None for c in choices]
@@ -96,9 +97,10 @@ class _Places(TransformerSeq):
         return index_of(self._choices, value) is not None
 
 
-class _Exact(ABC):
+class _Exact:
     """Values are compared with ``same`` and never put into an array."""
 
+    _attribute: ClassVar[str]  # of ConfigSpace, for the choices
     name: str
     default_value: Any
     weights: tuple[float, ...] | None = None
@@ -114,14 +116,10 @@ class _Exact(ABC):
         indices: Any = range(len(choices))
         super().__init__(name, indices, default_value=default_value, **options)  # type: ignore[call-arg]
         known = tuple(plain(choice) for choice in choices)
-        self._adopt(known)
+        setattr(self, self._attribute, known)  # in the place of the indices
         self.default_value = known[self.default_value]
         self._transformer = _Places(known)
         self._contains_sequence_as_value = any(_is_sequence(choice) for choice in known)
-
-    @abstractmethod
-    def _adopt(self, choices: tuple[Any, ...]) -> None:
-        """Put ``choices`` in the place of their indices."""
 
     def _is_several(self, value: Any) -> bool:
         return isinstance(value, np.ndarray) or (
@@ -159,26 +157,21 @@ def _is_sequence(value: Any) -> bool:
 class ExactCategorical(_Exact, CategoricalHyperparameter):
     """An unordered choice among any values, see ``categorical``."""
 
-    def _adopt(self, choices: tuple[Any, ...]) -> None:
-        self.choices = choices
+    _attribute = "choices"
 
 
 class ExactOrdinal(_Exact, OrdinalHyperparameter):
     """An ordered choice among any values, see ``ordinal``."""
 
-    def _adopt(self, choices: tuple[Any, ...]) -> None:
-        self.sequence = choices
+    _attribute = "sequence"
 
 
 class ExactIn(InCondition):
     """A condition on an ``ExactCategorical`` or ``ExactOrdinal``, see ``one_of``."""
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, ExactIn)
-            and (self.child, self.parent) == (other.child, other.parent)
-            and self.vector_values == other.vector_values
-        )
+        same_child = isinstance(other, ExactIn) and self.child == other.child
+        return same_child and self.equivalent_condition_on_parent(other)
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
@@ -136,61 +136,62 @@ def satisfied(condition: ConditionLike, columns: FloatArray) -> BoolArray:
 # --- inactive columns ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Deactivation:
+class Deactivation(NamedTuple):
     """When some columns of vectors are inactive."""
 
     children: slice  # the columns
-    condition: ConditionLike | None  # that they need; None where one column's categories decide
-    parent: int = 0  # that column
-    # (k + 1, c): which children are inactive, for each of k categories and, at last, without one.
-    table: BoolArray | None = None
-
-    @classmethod
-    def of_category(
-        cls, parent: int, n_values: FloatArray, conditions: Sequence[tuple[int, ConditionLike]]
-    ) -> Deactivation:
-        """For all (child, condition) whose parent is one categorical column.
-
-        One look-up for all children takes a fraction of the time of a comparison for each.
-        """
-        k = int(n_values[parent])
-        columns = np.full((len(n_values), k + 1), np.nan)
-        columns[parent, :k] = np.arange(k)
-        table = np.zeros((k + 1, len(n_values)), dtype=bool)
-        for child, condition in conditions:
-            table[:, child] |= ~satisfied(condition, columns)
-        children = [child for child, _ in conditions]
-        span = slice(min(children), max(children) + 1)
-        return cls(span, None, parent, np.ascontiguousarray(table[:, span]))
-
-    def inactive(self, vectors: FloatArray) -> BoolArray:
-        """Mask (n, c) of the children that are inactive in each of ``vectors`` (n, d)."""
-        if self.table is None:
-            assert self.condition is not None
-            return ~satisfied(self.condition, vectors.T)[:, None]
-        entries, none = vectors[:, self.parent], len(self.table) - 1
-        known = (entries >= 0) & (entries < none)
-        return self.table[np.where(known, entries, none).astype(np.intp)]
+    inactive: Callable[[FloatArray], BoolArray]  # of vectors (n, d), a mask (n, c) of these
 
 
 def deactivations(
-    conditions: Sequence[tuple[int, ConditionLike]],
-    n_values: FloatArray,
-    decides: Callable[[ConditionLike], int | None],
+    conditions: Sequence[tuple[int, ConditionLike]], n_values: FloatArray, categorical: BoolArray
 ) -> list[Deactivation]:
-    """What conditions of columns say, both with parents before their children.
+    """What conditions of columns say, both with parents before their children."""
 
-    ``decides`` returns the column of the category that alone decides about a condition; None if
-    anything else does.
-    """
+    def decides(condition: ConditionLike) -> np.intp | None:
+        """The column of the category that alone decides; None if anything else decides."""
+        if isinstance(condition, Condition) and categorical[condition.parent_vector_id]:
+            return condition.parent_vector_id
+        return None
+
     found: list[Deactivation] = []
     for column in range(len(n_values)):
         of_column = [c for child, c in conditions if child == column and decides(c) is None]
-        found += [Deactivation(slice(column, column + 1), condition) for condition in of_column]
+        found += [_by_comparison(column, condition) for condition in of_column]
         if simple := [(child, c) for child, c in conditions if decides(c) == column]:
-            found.append(Deactivation.of_category(column, n_values, simple))
+            found.append(_by_category(column, n_values, simple))
     return found
+
+
+def _by_comparison(child: int, condition: ConditionLike) -> Deactivation:
+    return Deactivation(
+        slice(child, child + 1), lambda vectors: ~satisfied(condition, vectors.T)[:, None]
+    )
+
+
+def _by_category(
+    parent: int, n_values: FloatArray, conditions: Sequence[tuple[int, ConditionLike]]
+) -> Deactivation:
+    """For all (child, condition) whose parent is one categorical column.
+
+    One look-up for all children takes a fraction of the time of a comparison for each.
+    """
+    none = int(n_values[parent])  # the row of the table for vectors without a category
+    columns = np.full((len(n_values), none + 1), np.nan)
+    columns[parent, :none] = np.arange(none)
+    inactive = np.zeros((none + 1, len(n_values)), dtype=bool)
+    for child, condition in conditions:
+        inactive[:, child] |= ~satisfied(condition, columns)
+    children = [child for child, _ in conditions]
+    span = slice(min(children), max(children) + 1)
+    table = np.ascontiguousarray(inactive[:, span])
+
+    def look_up(vectors: FloatArray) -> BoolArray:
+        entries = vectors[:, parent]
+        known = (entries >= 0) & (entries < none)
+        return table[np.where(known, entries, none).astype(np.intp)]
+
+    return Deactivation(span, look_up)
 
 
 # --- forbidden clauses -----------------------------------------------------------------------

@@ -36,6 +36,7 @@ from ConfigSpace.hyperparameters.distributions import (
     UniformIntegerNormalizedDistribution,
     UnitUniformContinuousDistribution,
 )
+from ConfigSpace.hyperparameters.hp_components import ROUND_PLACES
 
 from automl_plugins.spaces.scales import (
     FEW_FLOATS,
@@ -49,7 +50,6 @@ from automl_plugins.spaces.scales import (
     scale_of_integers,
 )
 
-_ROUND_PLACES = 13  # of ConfigSpace
 _HARDLY = 1e-10  # of the range: far less than two evaluations ever differ by
 _ROUNDABLE = 1e295  # larger numbers overflow when ConfigSpace rounds them
 
@@ -66,7 +66,7 @@ def float_range(
     _check(name, low, high, log)
     if _is_kept(low, high, log) and count_floats(low, high) > FEW_FLOATS:
         return Float(name, (low, high), log=log, default=default)
-    return ExactFloat(name, low, high, log=log, default=default)
+    return ExactFloat(name, scale_of_floats(low, high, log), log=log, default=default)
 
 
 def integer_range(
@@ -84,16 +84,19 @@ def integer_range(
     exact = max(-low, high) <= MOST_EXACT and high - low < MOST_EXACT
     if exact and not (log and is_narrow(low, high)):
         return Integer(name, (low, high), log=log, default=default)
-    return ExactInteger(name, low, high, log=log, default=default)
+    if (scale := scale_of_integers(low, high, log)) is None:
+        raise ValueError(
+            f"The range of {name!r}, {low} to {high}, has no two integers that 64-bit floats"
+            " can tell apart: tune the distance to the low end instead."
+        )
+    return ExactInteger(name, scale, log=log, default=default)
 
 
 def stepped_range(
     name: str, steps: Steps
 ) -> UniformFloatHyperparameter | UniformIntegerHyperparameter:
     """The values of a grid, n > 1, as numbers on a scale of their own."""
-    if steps.is_integer:
-        return ExactInteger(name, int(steps.low), int(steps.high), scale=steps)
-    return ExactFloat(name, steps.low, steps.high, scale=steps)
+    return (ExactInteger if steps.is_integer else ExactFloat)(name, steps)
 
 
 def multiples_on_a_log_scale(
@@ -101,7 +104,7 @@ def multiples_on_a_log_scale(
 ) -> UniformFloatHyperparameter:
     """Multiples of ``step`` on a logarithmic scale; those outside the range count as its ends."""
     _check(name, low, high, log=True)
-    return ExactFloat(name, low, high, log=True, scale=LogScale(low, high, step=step))
+    return ExactFloat(name, LogScale(low, high, step=step), log=True)
 
 
 def _check(name: str, low: float, high: float, log: bool) -> None:
@@ -115,7 +118,7 @@ def _is_kept(low: float, high: float, log: bool) -> bool:
     ends = np.array([low, high])
     with np.errstate(over="ignore"):
         span = high - low
-        moved = np.abs(np.round(ends, _ROUND_PLACES) - ends)
+        moved = np.abs(np.round(ends, ROUND_PLACES) - ends)
         size = ends if log else np.array([span, span])
         return bool(np.isfinite(span) and (moved <= _HARDLY * size).all())
 
@@ -129,17 +132,10 @@ class ExactFloat(UniformFloatHyperparameter):
     scale: Scale
 
     def __init__(
-        self,
-        name: str,
-        low: float,
-        high: float,
-        *,
-        log: bool = False,
-        scale: Scale | None = None,
-        default: float | None = None,
+        self, name: str, scale: Scale, *, log: bool = False, default: float | None = None
     ) -> None:
-        self.lower, self.upper, self.log = low, high, log
-        _set_up(self, name, scale or scale_of_floats(low, high, log), float, default)
+        self.lower, self.upper, self.log = scale.low, scale.high, log
+        _set_up(self, name, scale, float, default)
 
 
 class ExactInteger(UniformIntegerHyperparameter):
@@ -148,21 +144,8 @@ class ExactInteger(UniformIntegerHyperparameter):
     scale: Scale
 
     def __init__(
-        self,
-        name: str,
-        low: int,
-        high: int,
-        *,
-        log: bool = False,
-        scale: Scale | None = None,
-        default: int | None = None,
+        self, name: str, scale: Scale, *, log: bool = False, default: int | None = None
     ) -> None:
-        scale = scale or scale_of_integers(low, high, log)
-        if scale is None:
-            raise ValueError(
-                f"The range of {name!r}, {low} to {high}, has no two integers that 64-bit floats"
-                " can tell apart: tune the distance to the low end instead."
-            )
         self.lower, self.upper, self.log = int(scale.low), int(scale.high), log
         _set_up(self, name, scale, int, default)
 

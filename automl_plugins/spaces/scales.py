@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from automl_plugins.arrays import BoolArray, FloatArray
+from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 
 #: Largest integer below which 64-bit floats hold every integer.
 MOST_EXACT: Final = 2**53
@@ -45,7 +44,6 @@ class Scale(ABC):
     upper_vectorized: ClassVar[np.float64] = np.float64(1.0)
     n: int | None = None  # values, evenly spaced on the scale; None for continuous scales
     is_rounded = False  # whether many vectors stand for one value
-    is_integer = False
 
     def __init__(self, low: float, high: float) -> None:
         self.low, self.high = low, high
@@ -71,8 +69,7 @@ class Scale(ABC):
     def legal_value(self, value: Any) -> BoolArray:
         """Mask (n,) of the values that lie in the range."""
         values = np.asarray(value, dtype=np.float64)
-        inside = (values >= self.low) & (values <= self.high)
-        return np.asarray(inside & (values == np.rint(values)) if self.is_integer else inside)
+        return np.asarray((values >= self.low) & (values <= self.high))
 
     def legal_vector(self, vector: FloatArray) -> BoolArray:
         """Mask (n,) of the vectors that stand for a value: beyond [0, 1] it is an end."""
@@ -136,18 +133,18 @@ class LogScale(Scale):
 class FewFloats(Scale):
     """All 64-bit floats of a range, by their place among them."""
 
+    n: int
+
     def __init__(self, low: float, high: float) -> None:
         super().__init__(low, high)
         self.n = count_floats(low, high)
 
     def to_value(self, vector: FloatArray) -> FloatArray:
         """See ``Scale``."""
-        assert self.n is not None
         places = np.rint(np.clip(vector, 0.0, 1.0) * (self.n - 1)).astype(np.int64)
         return _float_at(places + _place(self.low))
 
     def _vector(self, values: FloatArray) -> FloatArray:
-        assert self.n is not None
         places = _place(np.clip(values, self.low, self.high)) - _place(self.low)
         inside = places / (self.n - 1)
         return np.where(values < self.low, -1.0, np.where(values > self.high, 2.0, inside))
@@ -158,6 +155,8 @@ class Steps(Scale):
 
     ``high`` is the largest one, where the sum of so many steps may miss it by a rounding.
     """
+
+    n: int
 
     def __init__(
         self,
@@ -175,7 +174,6 @@ class Steps(Scale):
 
     def to_value(self, vector: FloatArray) -> FloatArray:
         """See ``Scale``."""
-        assert self.n is not None
         places = np.rint(np.clip(vector, 0.0, 1.0) * (self.n - 1))
         if self.listed is not None:
             return np.array(self.listed)[places.astype(np.int64)]
@@ -183,7 +181,6 @@ class Steps(Scale):
 
     def index(self, values: FloatArray) -> FloatArray:
         """Place (n,) of values among the steps; between two of them for values in between."""
-        assert self.n is not None
         if self.listed is not None:
             return np.interp(values, self.listed, np.arange(self.n))
         with np.errstate(over="ignore", invalid="ignore"):
@@ -196,7 +193,6 @@ class Steps(Scale):
             return np.where(np.abs(place - whole) <= near, whole, place)
 
     def _vector(self, values: FloatArray) -> FloatArray:
-        assert self.n is not None
         return self.index(values) / max(self.n - 1, 1)
 
     def legal_value(self, value: Any) -> BoolArray:
@@ -214,7 +210,7 @@ def _place(value: Any) -> Any:
     return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
 
 
-def _float_at(place: npt.NDArray[np.int64]) -> FloatArray:
+def _float_at(place: IntArray) -> FloatArray:
     """The reverse of ``_place``."""
     bits = np.where(place < 0, np.int64(-(2**63)) - place, place)
     return bits.view(np.float64)

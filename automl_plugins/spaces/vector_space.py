@@ -21,7 +21,6 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
-from ConfigSpace.conditions import Condition, ConditionLike
 
 from automl_plugins.arrays import BoolArray, FloatArray, IndexArray
 from automl_plugins.spaces.columns import Column, random_steps, reflected
@@ -32,7 +31,8 @@ _CONTINUOUS_BITS = 4.0  # a continuous hyperparameter weighs as much as a grid o
 _MULTIPLIER, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
 # Configurations drawn at once, and in all, before a forbidden region counts as the whole space.
 _MOST_AT_ONCE, _MOST_DRAWN = 1 << 15, 1 << 20
-_MOST_OTHERS = 100  # values of a category that are neighbours; its features are one-hot
+# Neighbours by one number, and most values of a category; its features are one-hot.
+_STEPS, _MOST_OTHERS = 4, 100
 
 
 class _Drawing(threading.local):
@@ -105,14 +105,7 @@ class VectorSpace:
 
     @cached_property
     def _deactivations(self) -> list[Deactivation]:
-        return deactivations(self._conditions, self.n_values, self._deciding_category)
-
-    def _deciding_category(self, condition: ConditionLike) -> int | None:
-        """The column of the category that alone decides; None if anything else decides."""
-        if not isinstance(condition, Condition):
-            return None
-        column = self.space.index_of[condition.parent.name]
-        return column if self.categorical[column] else None
+        return deactivations(self._conditions, self.n_values, self.categorical)
 
     def canonical(self, vectors: FloatArray) -> FloatArray:
         """Copy of ``vectors`` (n, d) clipped and snapped to the legal values of each column."""
@@ -158,14 +151,14 @@ class VectorSpace:
         return found[:n]
 
     def neighbours(
-        self, vectors: FloatArray, rng: np.random.Generator, *, n_steps: int = 4
+        self, vectors: FloatArray, rng: np.random.Generator
     ) -> tuple[FloatArray, IndexArray]:
         """One-exchange neighbours of all ``vectors`` (b, d) in one array.
 
-        Every other value of one categorical (100 at random where there are more), ``n_steps``
-        random steps of one number (their widths log-uniform from 0.01 to 0.3, at least one grid
-        value); hyperparameters that become active are drawn at random (SMAC's neighbourhood, GBQR
-        thesis 2.5.2).
+        Every other value of one categorical (100 at random where there are more), four random
+        steps of one number (their widths log-uniform from 0.01 to 0.3, at least one grid value);
+        hyperparameters that become active are drawn at random (SMAC's neighbourhood, GBQR thesis
+        2.5.2).
 
         Returns:
             Valid vectors (m, d), without the configurations themselves, and the row of
@@ -183,7 +176,7 @@ class VectorSpace:
                 owners.append(np.repeat(rows, len(others)))
                 steps.append(np.tile(others, len(rows)))
             else:
-                owners.append(np.repeat(rows, n_steps))
+                owners.append(np.repeat(rows, _STEPS))
                 steps.append(random_steps(len(owners[-1]), rng))
         owner, changed = np.concatenate(owners), np.repeat(columns, [len(o) for o in owners[1:]])
         old = vectors[owner, changed]

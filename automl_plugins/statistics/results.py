@@ -14,6 +14,7 @@ from automl_plugins.formats import (
     MARKDOWN,
     TEXT,
     Format,
+    format_count,
     format_number,
     join_names,
     one_line,
@@ -106,30 +107,33 @@ class Comparison:
         Raises:
             ValueError: If there is no such budget, or there are several for None.
         """
-        found = [result for result in self.budgets if result.budget == budget]
-        if not found and budget is not None:
-            raise ValueError(f"No budget {budget!r}; there are {self._budget_names()}.")
-        return found[0] if found else self._only()
+        found = [result for result in self.budgets if budget in (None, result.budget)]
+        if len(found) == 1:
+            return found[0]
+        names = self._budget_names()
+        if found:
+            raise ValueError(f"There are several budgets, {names}: use at(budget) or budget=.")
+        raise ValueError(f"No budget {budget!r}; there are {names}.")
 
     @property
     def ranks(self) -> pd.Series[float]:
         """Average rank of each method, the best first."""
-        return self._only().ranks
+        return self.at(None).ranks
 
     @property
     def adtm(self) -> pd.Series[float]:
         """Average distance to the minimum of each method."""
-        return self._only().adtm
+        return self.at(None).adtm
 
     @property
     def iman_davenport(self) -> OmnibusTest | None:
         """Whether the methods differ at all."""
-        return self._only().iman_davenport
+        return self.at(None).iman_davenport
 
     @property
     def pairs(self) -> pd.DataFrame:
         """The pairwise comparisons."""
-        return self._only().pairs
+        return self.at(None).pairs
 
     def to_text(self) -> str:
         """The results as plain text."""
@@ -151,12 +155,6 @@ class Comparison:
         against = "" if self.control is None else f" with {self.control!r}"
         return f"Comparison({len(self.methods)} methods{against}{at}; print it to read it)"
 
-    def _only(self) -> BudgetComparison:
-        if len(self.budgets) > 1:
-            names = self._budget_names()
-            raise ValueError(f"There are several budgets, {names}: use at(budget) or budget=.")
-        return self.budgets[0]
-
     def _budget_names(self) -> str:
         return join_names(
             "None" if b.budget is None else format_number(b.budget) for b in self.budgets
@@ -171,7 +169,7 @@ def _render(comparison: Comparison, form: Format) -> str:
 
 def _blocks(comparison: Comparison, result: BudgetComparison, form: Format) -> Iterator[str]:
     n_tasks, n_methods = result.scores.shape
-    size = f"{n_methods} methods on {n_tasks} {'task' if n_tasks == 1 else 'tasks'}"
+    size = f"{n_methods} methods on {format_count(n_tasks, 'task')}"
     at = "" if result.budget is None else f" at {format_number(result.budget)} {comparison.unit}"
     yield form.heading(form.escape(size + at))
     means = zip(result.ranks.index, result.ranks, result.adtm, strict=True)

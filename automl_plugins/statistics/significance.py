@@ -198,10 +198,7 @@ def differences(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def wilcoxon_pairs(
-    scores: npt.ArrayLike,
-    pairs: Iterable[tuple[int, int]],
-    *,
-    zero_method: ZeroMethod = "zsplit",
+    scores: npt.ArrayLike, pairs: Iterable[tuple[int, int]], *, zero_method: ZeroMethod = "zsplit"
 ) -> FloatArray:
     """Two-sided p-values of Wilcoxon's signed-rank test for pairs of methods.
 

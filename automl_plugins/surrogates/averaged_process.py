@@ -128,29 +128,28 @@ class EvidenceAverage:
         self.factors_: list[FloatArray] = []
         self._log_weights: list[float] = []
         self._misfits: list[float] = []
-        correlations = self._correlations(inputs, self.candidates)
-        for candidate in self.candidates:
-            self._condition(candidate, correlations[candidate.scales.tobytes()])
+        self._condition(self.candidates)
         return self
 
     def add(self, candidate: Candidate) -> None:
         """Condition a further candidate on the same losses."""
         self.candidates = (*self.candidates, candidate)
-        correlations = self._correlations(self.inputs_, [candidate])
-        self._condition(candidate, correlations[candidate.scales.tobytes()])
+        self._condition([candidate])
 
-    def _condition(self, candidate: Candidate, correlations: FloatArray) -> None:
-        z, fit, misfit = self.z_, 0.0, 0.0
-        L = correlations
-        if len(z):
-            L = cholesky(candidate.variance * correlations, candidate.noise)
-            w, _ = dtrtrs(L, z, lower=1)
-            misfit = float(w @ w) / len(z)
-            # RW eq. 2.30 without the constant; constant losses favour no kernel.
-            fit = -0.5 * (w @ w) - np.log(np.diag(L)).sum() if z.any() else 0.0
-        self.factors_.append(L)
-        self._misfits.append(misfit)
-        self._log_weights.append(fit + candidate.log_prior)
+    def _condition(self, candidates: Sequence[Candidate]) -> None:
+        z = self.z_
+        correlations = self._correlations(self.inputs_, candidates)
+        for candidate, C in zip(candidates, correlations, strict=True):
+            L, fit, misfit = C, 0.0, 0.0
+            if len(z):
+                L = cholesky(candidate.variance * C, candidate.noise)
+                w, _ = dtrtrs(L, z, lower=1)
+                misfit = float(w @ w) / len(z)
+                # RW eq. 2.30 without the constant; constant losses favour no kernel.
+                fit = -0.5 * (w @ w) - np.log(np.diag(L)).sum() if z.any() else 0.0
+            self.factors_.append(L)
+            self._misfits.append(misfit)
+            self._log_weights.append(fit + candidate.log_prior)
         # Relative to the largest: the evidence of many rows itself would underflow.
         weights = np.exp(np.array(self._log_weights) - max(self._log_weights))
         self.evidence_ = weights / weights.sum()
@@ -191,13 +190,10 @@ class EvidenceAverage:
 
     def _predict(self, inputs: FloatArray) -> tuple[FloatArray, FloatArray]:
         mean, square = np.zeros(len(inputs)), np.zeros(len(inputs))
-        asked = self._solved()
-        correlations = self._correlations(inputs, [solved.candidate for solved in asked])
-        for solved in asked:
+        for solved, C in zip(self._solved(), self._correlations(inputs, self.likely), strict=True):
             variance = solved.candidate.variance
             m, v = np.zeros(len(inputs)), np.full(len(inputs), variance)
             if len(self.z_):
-                C = correlations[solved.candidate.scales.tobytes()]
                 V = dtrmm(1.0, solved.inverse, C.T, side=1, trans_a=1, lower=1)  # (m, n)
                 m = variance * (V @ solved.whitened)  # RW 2.25, 2.26
                 v -= variance**2 * np.einsum("mn,mn->m", V, V)
@@ -218,22 +214,24 @@ class EvidenceAverage:
 
     def _correlations(
         self, inputs: FloatArray, candidates: Sequence[Candidate]
-    ) -> dict[bytes, FloatArray]:
-        """Correlations (n, m) of the rows learnt from with ``inputs`` (m, d) by length scales.
+    ) -> list[FloatArray]:
+        """Correlations (n, m) of the rows learnt from with ``inputs`` (m, d) by each candidate.
 
         Candidates that differ in their noise only share them.
         """
-        distinct = {candidate.scales.tobytes(): candidate.scales for candidate in candidates}
         shared: FloatArray | None = None
-        found = {}
-        for key, scales in distinct.items():
+        found: dict[bytes, FloatArray] = {}
+        for candidate in candidates:
+            scales, key = candidate.scales, candidate.scales.tobytes()
+            if key in found:
+                continue
             if len(scales) and (scales == scales[0]).all():
                 if shared is None:
                     shared = squared_distances(self.inputs_, inputs)
                 found[key] = correlation_of(shared / scales[0] ** 2, self.kernel)
             else:
                 found[key] = correlation(self.inputs_, inputs, scales, self.kernel)
-        return found
+        return [found[candidate.scales.tobytes()] for candidate in candidates]
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr, ndtr
 
-from automl_plugins.arrays import FloatArray
+from automl_plugins.arrays import FloatArray, IndexArray
 from automl_plugins.records.checks import check_shape, refuse_rows
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def as_training(
     return X, y
 
 
-def complete_inputs(X: FloatArray, flagged: npt.NDArray[np.intp]) -> FloatArray:
+def complete_inputs(X: FloatArray, flagged: IndexArray) -> FloatArray:
     """Features (n, f) with 0.5 in place of NaN, and a flag for each of the ``flagged`` columns.
 
     Features farther than ``_FAR`` from 0, of old ranges, are moved there: distances that are
@@ -214,7 +214,7 @@ def complete_inputs(X: FloatArray, flagged: npt.NDArray[np.intp]) -> FloatArray:
     return np.hstack([X, np.ones((len(X), len(flagged)))]) if len(flagged) else X
 
 
-def informative_rows(y: FloatArray, limit: int) -> npt.NDArray[np.intp]:
+def informative_rows(y: FloatArray, limit: int) -> IndexArray:
     """Choose at most ``limit`` of the rows with losses ``y`` (n,).
 
     The better half of the limit are the rows with the lowest losses, because the optimum is sought

@@ -32,25 +32,6 @@ from automl_plugins.arrays import FloatArray, IndexArray
 from automl_plugins.surrogates.base import Seed, as_features, as_training, standardise
 
 
-def tree_level_moments(means: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean (m,) and variance (m,) of the trees' predictions ``means`` (B, m) (thesis 3.2.1).
-
-    Both are 1/B: one tree has variance 0.
-    """
-    return means.mean(axis=0), means.var(axis=0)
-
-
-def leaf_level_moments(means: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance (m,) of the equal mixture of B leaves of ``means``, ``variances`` (B, m).
-
-    ``mu = mean_b mu_b`` and ``sigma^2 = mean_b(s2_b + mu_b^2) - mu^2`` (thesis eq. 3.1, 3.2).
-    The second is evaluated as mean of the variances plus variance of the means, which is the same
-    number but cannot cancel to something negative.
-    """
-    mean, spread = tree_level_moments(means)
-    return mean, variances.mean(axis=0) + spread
-
-
 def leaf_statistics(
     leaves: IndexArray, z: FloatArray, n_nodes: int
 ) -> tuple[FloatArray, FloatArray]:
@@ -134,8 +115,12 @@ class _TreeEnsemble(BaseEstimator, ABC):  # type: ignore[misc]
         return np.ascontiguousarray(scaled, dtype=np.float32)
 
     def _moments(self, leaves: list[IndexArray]) -> tuple[FloatArray, FloatArray]:
-        """Mean (m,) and variance (m,) of standardised losses from the leaves reached."""
-        return tree_level_moments(_look_up(self.leaf_means_, leaves))
+        """Mean (m,) and variance (m,) of standardised losses from the leaves reached.
+
+        Those of the trees' predictions (thesis 3.2.1), both 1/B: one tree has variance 0.
+        """
+        means = _look_up(self.leaf_means_, leaves)
+        return means.mean(axis=0), means.var(axis=0)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -212,10 +197,12 @@ class RandomForest(_TreeEnsemble):
         )
 
     def _moments(self, leaves: list[IndexArray]) -> tuple[FloatArray, FloatArray]:
-        if self.uncertainty == "tree":
-            return super()._moments(leaves)
-        variances = np.maximum(_look_up(self.leaf_variances_, leaves), self.variance_floor)
-        return leaf_level_moments(_look_up(self.leaf_means_, leaves), variances)
+        mean, variance = super()._moments(leaves)
+        if self.uncertainty == "leaf":
+            # sigma^2 = mean_b(s2_b + mu_b^2) - mu^2 (eq. 3.2), in a form that cannot cancel.
+            within = np.maximum(_look_up(self.leaf_variances_, leaves), self.variance_floor)
+            variance = within.mean(axis=0) + variance
+        return mean, variance
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -15,7 +15,7 @@ from sklearn.tree import ExtraTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins._arguments import check_finite, check_integer
-from automl_plugins.arrays import FloatArray
+from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.records.checks import check_seconds, check_shape
 from automl_plugins.surrogates.base import as_features, as_training
 from automl_plugins.surrogates.quantile_boosting import SMALL_DATA, boost
@@ -53,7 +53,7 @@ class Feasibility(BaseEstimator):  # type: ignore[misc]
     prior: float = 0.1
     random_state: int | None = None
 
-    def fit(self, X: FloatArray, success: npt.NDArray[np.bool_]) -> Self:
+    def fit(self, X: FloatArray, success: BoolArray) -> Self:
         """Learn from features ``X`` (n, f) and the mask ``success`` (n,).
 
         Raises:
@@ -175,10 +175,7 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
     random_state: int | None = None
 
     def fit(
-        self,
-        X: FloatArray,
-        seconds: FloatArray,
-        lower_bound: npt.NDArray[np.bool_] | None = None,
+        self, X: FloatArray, seconds: FloatArray, lower_bound: BoolArray | None = None
     ) -> Self:
         """Fit on features ``X`` (n, f) and ``seconds`` (n,).
 
@@ -188,25 +185,26 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
                 count.
             lower_bound: Mask (n,) of the rows that took at least this long.
         """
-        self._check_arguments()
+        check_integer("n_trees", self.n_trees, 1)
+        check_integer("num_leaves", self.num_leaves, 2)
+        check_finite("learning_rate", self.learning_rate, positive=True)
+        check_finite("l1", self.l1)
         X, seconds = as_training(X, seconds)
         check_seconds("seconds", seconds)
         self.n_features_in_ = X.shape[1]
         target = raised = np.log(np.clip(seconds, _FLOOR, _CEILING))
         self.model_ = self._boost(X, target)
-        known = np.ones(len(target), dtype=bool)
-        lower_bound = np.asarray(~known if lower_bound is None else lower_bound, dtype=bool)
-        if lower_bound.any():
-            check_shape("lower_bound", lower_bound, len(target))
-            if not lower_bound.all():
-                # How far a bound lies from the time that it bounds is not information.
-                known = ~lower_bound
-            for _ in range(_CENSORED_ROUNDS):
-                predicted = np.asarray(self.model_.predict(X, num_threads=1))
-                raised = np.where(lower_bound, np.maximum(target, predicted), target)
-                self.model_ = self._boost(X, raised)
+        if lower_bound is None:
+            lower_bound = np.zeros(len(target), dtype=bool)
+        lower_bound = np.asarray(lower_bound, dtype=bool)
+        check_shape("lower_bound", lower_bound, len(target))
+        for _ in range(_CENSORED_ROUNDS if lower_bound.any() else 0):
+            predicted = np.asarray(self.model_.predict(X, num_threads=1))
+            raised = np.where(lower_bound, np.maximum(target, predicted), target)
+            self.model_ = self._boost(X, raised)
         residual = raised - np.asarray(self.model_.predict(X, num_threads=1))
-        self.std_ = float(residual[known].std())
+        # How far a bound lies from the time that it bounds is not information.
+        self.std_ = float(residual[~lower_bound | lower_bound.all()].std())
         return self
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -220,12 +218,6 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
         """Expected seconds (m,): the mean exp(mu + sigma^2 / 2) of a log-normal."""
         mean, std = self.predict(X)
         return np.exp(mean + std**2 / 2.0)
-
-    def _check_arguments(self) -> None:
-        check_integer("n_trees", self.n_trees, 1)
-        check_integer("num_leaves", self.num_leaves, 2)
-        check_finite("learning_rate", self.learning_rate, positive=True)
-        check_finite("l1", self.l1)
 
     def _boost(self, X: FloatArray, target: FloatArray) -> lightgbm.Booster:
         parameters = {

@@ -161,7 +161,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         self.own_ = EvidenceAverage(candidates, sources.kernel).fit(inputs, y)
         self._seen = seen = sources.predict(X)  # (S, n)
         self.weights_, self.distances_ = self._weigh(sources, seen, y)
-        votes = float(self.weights_.sum())
+        self._votes = votes = float(self.weights_.sum())
         # Before the first observation the own process knows nothing, not even the level.
         self.own_weight_ = self.own_weight * (1.0 + self.growth * n) if n or not votes else 0.0
         total = votes + self.own_weight_
@@ -178,7 +178,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "own_")
         X = as_features(X, self.n_features_in_)
         mean, std = self.own_.predict(self.sources_.inputs(X))
-        k, votes = self.weights_, float(self.weights_.sum())
+        k, votes = self.weights_, self._votes
         if votes == 0.0:
             return mean, std
         voting = k > 0
@@ -212,10 +212,9 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         Each had losses in [0, 1]: below 0 their processes extrapolate. NaN without votes.
         """
         check_is_fitted(self, "own_")
-        votes = float(self.weights_.sum())
-        if votes == 0.0:
+        if self._votes == 0.0:
             return np.full(len(X), np.nan)
-        return np.asarray(self.weights_ @ self.sources_.predict(X, self.weights_ > 0)) / votes
+        return self.weights_ @ self.sources_.predict(X, self.weights_ > 0) / self._votes
 
     def check_arguments(self) -> None:
         """Raise ValueError or TypeError for the first illegal argument."""
@@ -268,13 +267,12 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
 
     def _scale_of(self, seen: FloatArray, y: FloatArray) -> tuple[FloatArray, float]:
         """Shift (S,) and stretch that bring predictions to the scale of the new task's losses."""
-        votes = float(self.weights_.sum())
-        if self.scale == "raw" or not len(y) or votes == 0.0:
+        if self.scale == "raw" or not len(y) or self._votes == 0.0:
             return np.zeros(len(seen)), 1.0
         stretch = 1.0
         if y.min() < y.max():
             # Predictions that hardly differ give no scale: losses would stretch them without end.
-            deviation = float(self.weights_ @ seen.std(axis=1)) / votes
+            deviation = float(self.weights_ @ seen.std(axis=1)) / self._votes
             stretch = float(y.std()) / max(deviation, _FLAT)
         return y.mean() - stretch * seen.mean(axis=1), stretch
 

@@ -16,16 +16,11 @@ import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 
 from automl_plugins._arguments import check_choice, check_integer
-from automl_plugins.arrays import FloatArray, IndexArray
+from automl_plugins.arrays import BoolArray, FloatArray, IndexArray
 from automl_plugins.records.scores import regret
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.surrogates.base import complete_inputs, informative_rows
-from automl_plugins.surrogates.gaussian_process import (
-    KERNELS,
-    Kernel,
-    correlation,
-    fit_shared,
-)
+from automl_plugins.surrogates.gaussian_process import KERNELS, Kernel, correlation, fit_shared
 
 _NAMES = ("names", "meta_feature_names")  # fields of ``Sources`` that are texts
 _PLAIN = ("n_features", "kernel", "theta", "flagged", "meta_features")
@@ -167,7 +162,7 @@ class Sources:
         """Features (m, f) without NaN and with activity flags (m, d)."""
         return complete_inputs(X, self.flagged)
 
-    def predict(self, X: FloatArray, wanted: npt.NDArray[np.bool_] | None = None) -> FloatArray:
+    def predict(self, X: FloatArray, wanted: BoolArray | None = None) -> FloatArray:
         """Predicted losses (S, m) of configurations with features ``X`` (m, f).
 
         Args:

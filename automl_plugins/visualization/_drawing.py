@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from automl_plugins._versions import require
+from automl_plugins.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -55,7 +56,7 @@ def set_titles(figure: go.Figure, title: str, note: str, x: str, y: str | None =
     )
 
 
-def thin_out(n: int, most: int = MAX_POINTS) -> npt.NDArray[np.int64]:
+def thin_out(n: int, most: int = MAX_POINTS) -> IntArray:
     """At most ``most`` evenly spaced indices below n, including the first and the last."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
 
@@ -64,7 +65,7 @@ def draw_area(
     figure: go.Figure,
     name: str,
     x: npt.NDArray[Any],
-    percent: npt.NDArray[np.float64],
+    percent: FloatArray,
     style: dict[str, str],
     *,
     shape: str = "linear",

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins.visualization._drawing import (
-    GREY,
     graph_objects,
     line_styles,
     plain,
@@ -71,14 +70,12 @@ def plot_pipeline_embedding(
         marker = {"color": colours[shown], "colorbar": {"title": title}, "showscale": True}
         _draw_points(figure, places, shown, names, marker, "pipelines")
     else:
-        styles = line_styles(dict.fromkeys(labels))
         groups: dict[Hashable, list[int]] = {kind: [] for kind in dict.fromkeys(labels)}
         for row in shown.tolist():
             groups[labels[row]].append(row)
-        for kind, rows in groups.items():
-            style = styles.get(kind, {"color": GREY, "dash": "solid"})
+        for kind, style in line_styles(groups).items():
             marker = {"color": style["color"], "symbol": _MARKERS[style["dash"]]}
-            if rows:
+            if rows := groups[kind]:
                 _draw_points(figure, places, np.array(rows), names, marker, str(kind))
     part = "" if len(shown) == n else f", {len(shown)} of {n} shown"
     note = f"{n} pipelines, {q} dimensions{part}"

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from automl_plugins._arguments import check_choice, check_integer
-from automl_plugins.arrays import FloatArray
+from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.bandits.report import ArmReport
 from automl_plugins.formats import format_count, join_names
 from automl_plugins.frameworks import Shares, adapter_of, ask_adapter
@@ -203,7 +202,7 @@ def _read_shares(part: str, source: Any) -> Shares:
     return shares
 
 
-def _columns(shares: Shares) -> tuple[npt.NDArray[np.int64], dict[str, FloatArray]]:
+def _columns(shares: Shares) -> tuple[IntArray, dict[str, FloatArray]]:
     """Numbers of the evaluations (n,), and shares (n,) by name, the largest mean first.
 
     Names without any share are left out.

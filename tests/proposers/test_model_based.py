@@ -197,7 +197,7 @@ def test_processes_are_fitted_half_as_often_and_take_in_the_rows_between() -> No
     process = forest(AveragedProcess(), target="standardize")
     fitted = process.models(SQUARE, history.first(68), Streams(5))[0]
     models, seconds = process.models(SQUARE, history, Streams(5))
-    assert fitted.n_rows == 68 and models.n_rows == 71 and seconds is not None
+    assert fitted.learnt.n_rows == 68 and models.learnt.n_rows == 71 and seconds is not None
     both = [one.surrogate for one in (fitted, models)]
     assert all(isinstance(one, AveragedProcess) for one in both)
     assert len({id(one.process_.candidates[-1]) for one in both}) == 1  # type: ignore[attr-defined]
@@ -215,10 +215,10 @@ def test_processes_are_fitted_half_as_often_and_take_in_the_rows_between() -> No
             constraints=np.where(last, limit, 0.0)[:, None],
         )
         models = process.models(SQUARE, history, Streams(5))[0]
-        assert models.n_rows == 71 and models.feasibility is not None
-        assert process.models(SQUARE, history.first(70), Streams(5))[0].n_rows == 70
+        assert models.learnt.n_rows == 71 and models.feasibility is not None
+        assert process.models(SQUARE, history.first(70), Streams(5))[0].learnt.n_rows == 70
     always = forest(AveragedProcess(), target="standardize", refit="always")
-    assert always.models(SQUARE, history, Streams(5))[0].n_rows == 71
+    assert always.models(SQUARE, history, Streams(5))[0].learnt.n_rows == 71
 
 
 @pytest.mark.parametrize(

@@ -81,26 +81,28 @@ def test_further_rows_count_as_if_they_had_been_there_but_for_the_kernels() -> N
     settings = ModelSettings(AveragedProcess(), incumbent="predicted")
     early = fit_models(settings, LINE, rows.first(30), Streams(0))
     models = condition(early, settings, LINE, rows, Streams(0))
-    assert early.penalised.any() and np.array_equal(models.penalised[:30], early.penalised)
-    assert models.feasibility is early.feasibility and models.n_rows == 40
-    assert models.best_rows[0] == 33 != early.best_rows[0]
+    assert early.learnt.penalised.any() and np.array_equal(
+        models.learnt.penalised[:30], early.learnt.penalised
+    )
+    assert models.feasibility is early.feasibility and models.learnt.n_rows == 40
+    assert models.learnt.best_rows[0] == 33 != early.learnt.best_rows[0]
     before, now = (one.to_loss(one.best) for one in (early, models))
     assert before is not None and now is not None and now < before
-    features, known = LINE.features(POINTS), np.sort(models.best_rows)
-    assert known.tolist() == np.flatnonzero(~failed | models.penalised).tolist()
-    worst = np.where(models.penalised, losses.max(), losses)
-    np.testing.assert_array_equal(models.targets.losses, worst[known])
+    features, known = LINE.features(POINTS), np.sort(models.learnt.best_rows)
+    assert known.tolist() == np.flatnonzero(~failed | models.learnt.penalised).tolist()
+    worst = np.where(models.learnt.penalised, losses.max(), losses)
+    np.testing.assert_array_equal(models.learnt.targets.losses, worst[known])
     assert isinstance(early.surrogate, AveragedProcess)
-    expected = early.surrogate.conditioned(features[known], models.targets.values)
+    expected = early.surrogate.conditioned(features[known], models.learnt.targets.values)
     np.testing.assert_array_equal(models.predict(features), expected.predict(features))
     # Of the rows that were there, one has succeeded since, or another trial of its configuration
     mended = History.of(POINTS, losses, status=np.full(40, C))
-    assert not condition(early, settings, LINE, mended, Streams(0)).penalised.any()
-    mended_row = int(np.flatnonzero(early.penalised)[0])
+    assert not condition(early, settings, LINE, mended, Streams(0)).learnt.penalised.any()
+    mended_row = int(np.flatnonzero(early.learnt.penalised)[0])
     points = np.where(np.arange(40) == 39, POINTS[mended_row], POINTS[:, 0])[:, None]
     retried = History.of(points, np.where(failed, NAN, losses), status=np.where(failed, F, C))
-    after = condition(early, settings, LINE, retried, Streams(0)).penalised
-    assert np.flatnonzero(early.penalised[:30] & ~after[:30]).tolist() == [mended_row]
+    after = condition(early, settings, LINE, retried, Streams(0)).learnt.penalised
+    assert np.flatnonzero(early.learnt.penalised[:30] & ~after[:30]).tolist() == [mended_row]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +167,7 @@ def test_the_luck_of_one_evaluation_is_not_what_is_to_be_improved_on() -> None:
     # And a process does not believe the luck
     smooth = ModelSettings(AveragedProcess(), target="standardize", incumbent="predicted")
     fitted = fit_models(smooth, LINE, rows, Streams(0))
-    assert fitted.best > fitted.targets.values.min() + 0.1
+    assert fitted.best > fitted.learnt.targets.values.min() + 0.1
     expected = fitted.predict(LINE.features(POINTS))[0].min()
     assert fitted.best == pytest.approx(expected, abs=1e-9)
 
@@ -270,16 +272,16 @@ def test_without_ties_merit_is_spearmans_correlation() -> None:
 def test_merit_is_that_of_the_rows_learnt_from() -> None:
     losses = np.random.default_rng(0).permutation(40).astype(float)
     fitted = judged(None, losses, max_rows=10)
-    rows = fitted.learnt
+    rows = fitted.learnt.rows
     assert len(rows) == 10 and set(np.argsort(losses)[:5]) <= set(rows.tolist())
     assert judged(losses[rows], losses, max_rows=10).merits == pytest.approx(1.0)
-    np.testing.assert_array_equal(judged(None, losses).learnt, np.arange(40))
+    np.testing.assert_array_equal(judged(None, losses).learnt.rows, np.arange(40))
     # Rows without a loss are not among the targets
     told = [1.0, 2.0, 3.0]
     settings = ModelSettings(Table(np.zeros(40), told), target="raw", failed_trials="ignore")
     failed = History.of(POINTS[:5], [0.1, NAN, 0.2, NAN, 0.3], status=[C, F, C, F, C])
     fitted = fit_models(settings, LINE, failed, Streams(0))
-    np.testing.assert_array_equal(fitted.learnt, np.arange(3))
+    np.testing.assert_array_equal(fitted.learnt.rows, np.arange(3))
     assert fitted.merits == pytest.approx(1.0)
 
 
@@ -308,14 +310,6 @@ def test_each_of_several_predictions_has_a_merit_of_its_own() -> None:
     np.testing.assert_array_equal(judged(np.array(told)[:, :2], losses[:2]).merits, np.zeros(4))
 
 
-def test_a_surrogate_without_held_out_rows_cannot_be_judged() -> None:
-    fitted = fit_models(
-        ModelSettings(RandomForest()), LINE, History.of(POINTS, POINTS[:, 0]), Streams(0)
-    )
-    with pytest.raises(TypeError, match=r"RandomForest.*cannot be judged: it has no held_out\(\)"):
-        _ = fitted.merits
-
-
 # Failures
 
 
@@ -330,7 +324,7 @@ def test_a_failure_that_was_retried_with_success_says_nothing() -> None:
     vectors, losses = [0.1, 0.3, 0.6, 0.9, 0.3], [1.0, 0.0, 2.0, 3.0, NAN]
     models = fitted_to(vectors, losses, [0, 0, 0, 0, 1])
     assert models.feasibility is None
-    assert sorted(models.best_rows) == [0, 1, 2, 3]
+    assert sorted(models.learnt.best_rows) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("far", [300.0, 1e30, 1.7e308])
@@ -342,7 +336,7 @@ def test_a_loss_that_has_diverged_is_a_failure(far: float) -> None:
     assert found.feasibility is not None and known.feasibility is not None
     grid = np.linspace(0.0, 1.0, 21)[:, None]
     np.testing.assert_array_equal(found.predict(grid), known.predict(grid))
-    np.testing.assert_array_equal(found.best_rows, known.best_rows)
+    np.testing.assert_array_equal(found.learnt.best_rows, known.learnt.best_rows)
     success = found.feasibility.predict(grid)
     np.testing.assert_array_equal(success, known.feasibility.predict(grid))
     assert success[-1] < success[2]
@@ -354,7 +348,7 @@ def test_losses_that_have_diverged_are_learnt_where_failures_are_ignored() -> No
     settings = ModelSettings(AveragedProcess(), target="standardize", failed_trials="ignore")
     observed = History.of(POINTS[:6], [0.1, 0.2, 0.3, 0.4, 1e9, 0.5])
     models = fit_models(settings, LINE, observed, Streams(0))
-    assert models.feasibility is None and len(models.best_rows) == 6
+    assert models.feasibility is None and len(models.learnt.best_rows) == 6
 
 
 def test_infeasible_losses_set_no_limit_of_divergence() -> None:
@@ -374,7 +368,7 @@ def test_failures_have_the_worst_loss_where_they_were_to_be_expected() -> None:
     failed[10] = True  # among successes
     losses = np.where(failed, NAN, (x - 0.4) ** 2)
     models = fitted_to(x.tolist(), losses.tolist(), failed.astype(int).tolist())
-    learnt = set(models.best_rows.tolist())
+    learnt = set(models.learnt.best_rows.tolist())
     assert learnt >= set(range(33, 41)) and 10 not in learnt
     assert models.predict(np.array([[0.9]]))[0] > models.predict(np.array([[0.6]]))[0]
 
@@ -385,7 +379,7 @@ def test_failures_by_chance_have_no_loss_and_hide_no_optimum(seed: int) -> None:
     failed = np.random.default_rng(seed).random(41) < 0.55
     losses = np.where(failed, NAN, (x - 0.4) ** 2)
     models = fitted_to(x.tolist(), losses.tolist(), failed.astype(int).tolist())
-    np.testing.assert_array_equal(np.sort(models.best_rows), np.flatnonzero(~failed))
+    np.testing.assert_array_equal(np.sort(models.learnt.best_rows), np.flatnonzero(~failed))
     success = models.success(x[:, None])
     assert success[failed].min() > 0.5 * success.max()
     assert success[failed].mean() > 0.75 * success[~failed].mean()

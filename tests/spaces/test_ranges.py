@@ -169,9 +169,10 @@ def test_exact_ranges_are_stored_and_copied() -> None:
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 13), (3, 10), (-4, 2)])
 def test_quantiles_are_those_of_configspaces_integers(low: int, high: int) -> None:
     columns = []
-    for hyperparameter in (ExactInteger, UniformIntegerHyperparameter):
+    own = ExactInteger("x", Steps(low, 1, high - low + 1))
+    for hyperparameter in (own, UniformIntegerHyperparameter("x", low, high)):
         space = ConfigurationSpace()
-        space.add(hyperparameter("x", low, high))
+        space.add(hyperparameter)
         columns.append(VectorSpace(space))
     u = np.array([0.0, 0.1, 0.25, 0.5, 0.5 + 1e-9, 0.75, 1.0 - 1e-9])
     exact, rounded = (column.quantile(0, u) for column in columns)

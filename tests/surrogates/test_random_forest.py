@@ -15,9 +15,7 @@ from automl_plugins.surrogates.base import standardise
 from automl_plugins.surrogates.random_forest import (
     ExtraTrees,
     RandomForest,
-    leaf_level_moments,
     leaf_statistics,
-    tree_level_moments,
 )
 
 Factory = Callable[..., RandomForest | ExtraTrees]
@@ -57,13 +55,20 @@ def walk(tree: Any, row: FloatArray, *, larger: bool = False) -> int:
     return node
 
 
+def moments(uncertainty: Any, means: Any, variances: Any) -> tuple[FloatArray, FloatArray]:
+    """Of trees (B) that each have a leaf for each query (m)."""
+    model = RandomForest(uncertainty=uncertainty, variance_floor=0.0)
+    model.leaf_means_, model.leaf_variances_ = list(np.array(means)), list(np.array(variances))
+    return model._moments([np.arange(len(means[0]))] * len(means))
+
+
 def test_moments_and_statistics_by_hand() -> None:
-    mean, variance = tree_level_moments(np.array([[1.0, 2.0], [3.0, 2.0]]))
+    mean, variance = moments("tree", [[1.0, 2.0], [3.0, 2.0]], [[9.0, 9.0], [9.0, 9.0]])
     np.testing.assert_array_equal([mean, variance], [[2.0, 2.0], [1.0, 0.0]])
     # (0.5 + 1 + 1.5 + 9) / 2 - 2^2 = 2
-    found = leaf_level_moments(np.array([[1.0], [3.0]]), np.array([[0.5], [1.5]]))
+    found = moments("leaf", [[1.0], [3.0]], [[0.5], [1.5]])
     np.testing.assert_allclose(found, [[2.0], [2.0]])
-    _, variance = leaf_level_moments(np.full((10, 1), 1e9), np.full((10, 1), 1e-6))
+    _, variance = moments("leaf", np.full((10, 1), 1e9), np.full((10, 1), 1e-6))
     np.testing.assert_allclose(variance, [1e-6], rtol=1e-12)  # nothing cancels
     found = leaf_statistics(np.array([1, 1, 2, 1]), np.array([0.0, 3.0, 5.0, 3.0]), 4)
     np.testing.assert_allclose(found, [[0.0, 2.0, 5.0, 0.0], [0.0, 2.0, 0.0, 0.0]])
