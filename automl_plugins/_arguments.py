@@ -18,6 +18,7 @@ import numpy as np
 
 _LONGEST = 60  # characters of a value
 _LARGEST = sys.float_info.max  # whole numbers above it cannot become floats
+_INSIDE = ("automl_plugins", "hyperopt", "smac")  # packages whose lines are not a user's
 T = TypeVar("T")
 H = TypeVar("H", bound=Hashable)
 
@@ -133,6 +134,14 @@ _SECTION = re.compile(
 )
 _ENTRY = re.compile(r"^    (\w+(?:, \w+)*): ((?:.*\n)(?:     .*\n)*)", re.MULTILINE)
 _ELSEWHERE = re.compile(r"See ``((?:automl_plugins\.[\w.]+\.)?\w+)``[.;,]?\s*")
+
+
+def level_of_caller() -> int:
+    """The ``stacklevel`` of the first caller outside this package and the frameworks."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and frame.f_globals["__name__"].partition(".")[0] in _INSIDE:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def read_arguments(owner: Any) -> dict[str, str]:

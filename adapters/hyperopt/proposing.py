@@ -236,7 +236,10 @@ class ProposerAlgorithm(Algorithm[P]):
     def check_options(self, options: dict[str, Any]) -> dict[str, Any]:
         """See the base class; a memory is opened, and data become meta-features."""
         if options.get("memory") is None:  # the recipe raises if it needs one
-            return super().check_options(options)
+            checked = super().check_options(options)
+            # The recipe has warned that it does not use them: it would again in ``fmin``.
+            unused = {"X", "y", "meta_features"} if "memory" in options else ()
+            return {n: v for n, v in checked.items() if n not in unused}
         options, task = describe_options(options), options.get("task")
         if (named := _trials_by_name(options["memory"])) is None:
             options["memory"] = task_memory(options["memory"], task=task)

@@ -196,8 +196,9 @@ class ArmMemory(StudyReader):
         """The arms' rounds of the search with this budget, or of the last one that opened any."""
         stored = sorted(self.rounds.copy().items(), key=lambda item: item[0])
         found = [(at, of, r) for at, (mark, of, r) in stored if mark in (None, arms.mark)]
-        noted = {trial: of for (_, trial), of, _ in found}
-        budget = self._budget or (noted[max(noted)] if noted else None)
+        # Optuna's retries copy attributes: a round was opened by the first trial that has it.
+        noted = {(of, opened): trial for (_, trial), of, opened in reversed(found)}
+        budget = self._budget or (max(noted, key=noted.__getitem__)[0] if noted else None)
         # If two workers opened the same round, the one with the earlier trial counts.
         rounds = {index: opened for (index, _), of, opened in reversed(found) if of == budget}
         return tuple(rounds[index] for index in sorted(rounds))

@@ -360,6 +360,8 @@ class ProposerSampler(SeededSampler):
             facts |= {name: -facts[name] for name in ("loss", "bound") if name in facts}
         if "loss" in facts:
             facts["value"] = facts.pop("loss")
+        if callable(self._cost):
+            facts["unit"] = ""  # money, or energy
         fixed = ~np.isnan(union.fixed(_private.held_values(study, trial)))
         if fixed.any():
             facts["fixed"] = [n for n, f in zip(union.vectors.names, fixed, strict=True) if f]

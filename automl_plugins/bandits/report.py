@@ -167,7 +167,7 @@ class ArmReport:
         return frame.astype({"left": "Int64"})
 
     def round_lines(self) -> list[str]:
-        """A line for each round: who takes part with what, who left and why."""
+        """A line for each round: when it ends, who takes part with what, who left and why."""
         return [describe_round(r, self.names, self.unit) for r in self.rounds]
 
     def __str__(self) -> str:
@@ -237,13 +237,15 @@ class ArmReport:
 
 
 def describe_round(outcome: Round, names: Sequence[str], unit: Unit) -> str:
-    """Who takes part in a round with what, the largest share first; who left and why."""
+    """When a round ends, who takes part with what, the largest share first; who left and why."""
     total = sum(d.share for d in outcome.decisions)
     stays = sorted((d for d in outcome.decisions if d.advances), key=lambda d: -d.share)
     leaves = [d for d in outcome.decisions if not d.advances]
     leaves.sort(key=lambda d: math.inf if d.score is None else -d.score)
-    amount = f"{total:.1f} s" if unit == "seconds" else f"{total:.4g} trial{'s' * (total != 1)}"
-    line = f"Round {outcome.index + 1} ({amount}): "
+    # Shares also pay debts, so they add up to more than the budget; limits end at it.
+    n = math.ceil(round(outcome.limit, 6))
+    amount = f"{outcome.limit:.1f} s" if unit == "seconds" else format_count(n, "trial")
+    line = f"Round {outcome.index + 1} (up to {amount} in all): "
     if len({(d.score, d.probability, round(d.share, 9)) for d in stays}) == 1:
         each = " each" if len(stays) > 1 else ""
         line += f"{_list(names[d.arm] for d in stays)} ({_terms(stays[0], total)}{each})"

@@ -428,4 +428,5 @@ class SuccessiveFiltering:
         for d in decisions:
             share, limit = next(granted) if d.advances else (0.0, float(ledger.spent[d.arm]))
             final.append(replace(d, share=share, limit=limit))
-        return Round(index, total + budget + float(balance.sum()), tuple(final))
+        limit = min(total + budget + float(balance.sum()), self.budget)
+        return Round(index, limit, tuple(final))

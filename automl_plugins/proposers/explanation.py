@@ -16,7 +16,8 @@ ORIGINS = {  # each origin, and how the sentence of an explanation continues
     "suggested": "was suggested by earlier tasks (initial design)",
     "model": "was chosen by the surrogate model",
     "inner": "was proposed inside its arm",
-    "independent": "was sampled independently, one parameter at a time",
+    "independent": "had no joint proposal: each parameter was chosen by itself, by default evenly"
+    " over its range, from the middle on",
     "enqueued": "was enqueued by the user",
     "foreign": "was not proposed by automl_plugins: another sampler proposed it, or it was added",
     "constant": "had nothing to be proposed: each of its parameters has one value",
@@ -90,9 +91,10 @@ class Explanation:
         value: Predicted value of the objective.
         bound: Predicted optimistic bound of the objective value.
         seconds: Predicted seconds.
+        unit: Unit of ``seconds``; empty where ``cost=`` is a function, which may return any.
         success: Predicted probability of success.
         n_rows: Finished trials behind the prediction.
-        n_diverged: Those of them whose values, far worse than all others, count as failures.
+        n_diverged: Those of them that count as failures: far worse than all others known by then.
         own_share: Share of the search's own trials in the decision, in [0, 1].
         shares: Share of each earlier task by name, largest first; None without earlier tasks.
         member: The member of a committee that proposed; None if none was drawn.
@@ -114,6 +116,7 @@ class Explanation:
     value: float | None = None
     bound: float | None = None
     seconds: float | None = None
+    unit: str = "s"
     success: float | None = None
     n_rows: int = 0
     n_diverged: int = 0
@@ -156,6 +159,7 @@ class Explanation:
             number=number,
             origin=found,
             **numbers,
+            unit="" if known.get("unit") == "" else "s",
             own_share=own_share,
             shares=shares,
             member=member if isinstance(member, str) else None,
@@ -203,7 +207,7 @@ class Explanation:
         for text, fact in (
             ("predicted value {:.6g}", self.value),
             ("optimistic bound {:.6g}", bound),
-            ("predicted cost {:.3g} s", self.seconds),
+            (f"predicted cost {{:.3g}} {self.unit}".strip(), self.seconds),
             ("probability of success {:.0%}", self.success),
         ):
             if fact is not None:
@@ -218,7 +222,7 @@ class Explanation:
         if self.fixed and self.origin != "enqueued":
             facts.append(f"{', '.join(self.fixed)} decided beforehand")
         if self.independent:
-            facts.append(f"{', '.join(self.independent)} sampled independently")
+            facts.append(f"{', '.join(self.independent)} chosen independently")
         return "; ".join(facts) + "."
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:

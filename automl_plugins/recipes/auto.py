@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Unpack
 
 from automl_plugins import surrogates
-from automl_plugins._arguments import check_flag, check_integer
+from automl_plugins._arguments import check_flag, check_integer, level_of_caller
 from automl_plugins.meta.memories import AUTO, AlignedMemory, Memory
 from automl_plugins.meta.recognition import task_memory
 from automl_plugins.meta.tasks import describe_task
@@ -108,7 +108,7 @@ def auto(
             warnings.warn(
                 "X, y and meta_features are not used with memory=None: there are no earlier tasks"
                 " to compare this one with.",
-                stacklevel=2,
+                stacklevel=level_of_caller(),
             )
         return alone
     known = task_memory(memory, task=task)

@@ -193,15 +193,22 @@ def test_a_missing_package_is_named(
 
 def test_lines_of_the_rounds_by_hand() -> None:
     in_seconds = dataclasses.replace(REPORT, unit="seconds").round_lines()[1]
-    assert in_seconds.startswith("Round 2 (4.0 s): forest (")
+    assert in_seconds.startswith("Round 2 (up to 7.0 s in all): forest (")
     assert REPORT.round_lines() == [
-        "Round 1 (3 trials): svm, forest, bayes (share 33 % each)",
-        "Round 2 (4 trials): forest (score 0.900, p 1.00, share 75 %),"
+        "Round 1 (up to 3 trials in all): svm, forest, bayes (share 33 % each)",
+        "Round 2 (up to 7 trials in all): forest (score 0.900, p 1.00, share 75 %),"
         " svm (score 0.750, p 0.40, share 25 %);"
         " left: bayes (no score, p 0.00: failed every time)",
-        "Round 3 (1 trial): forest (score 0.900, p 1.00, share 100 %);"
+        "Round 3 (up to 8 trials in all): forest (score 0.900, p 1.00, share 100 %);"
         " left: svm (score 0.650, p 0.00: worst)",
     ]
+
+
+@pytest.mark.parametrize(("limit", "n"), [(7.5, "8 trials"), (1.0 + 1e-12, "1 trial")])
+def test_a_round_ends_at_a_whole_number_of_trials(limit: float, n: str) -> None:
+    decisions = (Decision(0, True, None, None, 3.67, 3.67),)
+    line = describe_round(Round(0, limit, decisions), "a", "trials")
+    assert line.startswith(f"Round 1 (up to {n} in all): a (")
 
 
 def test_those_who_left_are_listed_by_score() -> None:

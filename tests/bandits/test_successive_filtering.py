@@ -274,6 +274,14 @@ def test_debts_are_paid_and_savings_kept() -> None:
     assert (owed.limit - 90) + (saved.limit - 40) == pytest.approx(85)
 
 
+def test_no_round_ends_beyond_the_budget() -> None:
+    """The paper's first rounds overrun theirs: 4 of 6 trials are spent before the second."""
+    method = SuccessiveFiltering.paper(6, rounds=2)
+    first, second = two_rounds(method, 2, ArmRecords.of([0, 1, 0, 1], [0.5, 0.4, 0.5, 0.4]))
+    assert (first.limit, second.limit) == (3.0, 6.0)
+    assert sum(d.share for d in second.decisions) == pytest.approx(3.0)
+
+
 def test_running_pulls_are_counted_with_their_expected_cost() -> None:
     method = SuccessiveFiltering(120, unit="seconds")
     first = method.open(range(2), NONE, None, Streams(0))

@@ -96,6 +96,13 @@ def test_a_bound_equal_to_the_value_is_left_out() -> None:
     assert "predicted value 0.5" in same and "bound" not in same
 
 
+def test_the_unit_of_a_cost_that_a_function_returns_is_not_known() -> None:
+    facts = {"origin": "model", "seconds": 3.0, "success": 0.5}
+    assert "; predicted cost 3 s; " in str(Explanation.from_facts(1, facts))
+    assert "; predicted cost 3; " in str(Explanation.from_facts(1, facts | {"unit": ""}))
+    assert "; predicted cost 3 s; " in str(Explanation.from_facts(1, facts | {"unit": 7}))
+
+
 def test_trials_far_worse_than_all_others_are_told() -> None:
     def said(origin: str, n: Any) -> str:
         return str(Explanation.from_proposal(9, {"origin": origin, "n_rows": 7, "n_diverged": n}))

@@ -272,3 +272,16 @@ def test_a_study_that_continues_with_another_budget_has_other_rounds() -> None:
     assert max(r.limit for r in arm_report(study).rounds) > 30.0
     later = Counter(trial.params["algorithm"] for trial in study.trials[30:])
     assert len(later) > 1  # the last arm of the first search does not get all of them
+
+
+def test_a_retried_trial_does_not_bring_back_the_rounds_of_an_older_budget() -> None:
+    study = run(boasf(n_trials=9), 9)
+    study.sampler = boasf(n_trials=30)
+    study.optimize(alike, n_trials=5)
+    own = arm_report(study).rounds
+    copied = study.trials[0].system_attrs
+    # As RetryFailedTrialCallback enqueues it: attributes are copied.
+    study.add_trial(optuna.trial.create_trial(state=TrialState.WAITING, system_attrs=copied))
+    study.optimize(alike, n_trials=1)
+    study.sampler = RandomSampler()
+    assert arm_report(study, "algorithm").rounds == own

@@ -171,6 +171,9 @@ def test_predictions_are_of_the_trials_before() -> None:
 
     study = search(EIPerSecondSampler(cost="seconds", seed=0), objective, 20)
     assert explain(study.trials[0]).origin == "independent"  # its names were not known yet
+    assert "evenly over its range, from the middle on" in str(explain(study.trials[0]))
+    own = search(EIPerSecondSampler(cost=lambda trial: 2.0, seed=0), objective, 9).trials[-1]
+    assert "predicted cost 2;" in f"{explain(own)};".replace(".;", ";")
     assert explain(study.trials[2]).origin == "design"
     why = explain(study.trials[-1])
     assert why.origin == "model" and why.n_rows == 19
@@ -253,7 +256,7 @@ def test_a_parameter_that_was_not_part_of_the_proposal_is_named() -> None:
     study = search(GBQRSampler(seed=0), grows, 9)
     said = explain(study.trials[8])
     assert said.origin == "model" and said.independent == ("new",)
-    assert "new sampled independently" in str(said)
+    assert "new chosen independently" in str(said)
     assert explain(study.trials[7]).independent == ()
 
 

@@ -136,7 +136,7 @@ def test_the_first_trial_moves_what_is_outside_its_range_to_the_end_of_it() -> N
     first = search(AutoSampler(sources, seed=0), narrow, 1).trials[0]
     # A share is not moved to a count: it is the middle.
     assert first.params == {"x": 20.0, "s": 7}
-    assert "; s sampled independently" in str(explain(first))
+    assert "; s chosen independently" in str(explain(first))
 
 
 @pytest.mark.parametrize("kinds", [[True, None, "tree"], ["tree", "forest"], [0, "tree", 1.5]])
