@@ -80,8 +80,8 @@ def _read_search(run: Run) -> Search:
     if run.table is None or run.method is None:
         absent = " and ".join(f"{n}=" for n in ("table", "method") if getattr(run, n) is None)
         raise ValueError(
-            f"A run history does not store what was tuned: pass {absent}. With Scenario(name=...)"
-            " and its folder or facade, table= and method= are known."
+            f"A run history does not store what was tuned: pass {absent} in Python. With"
+            " Scenario(name=...) and its folder or facade, table= and method= are known."
         )
     finished = run.finished()
     return Search.of(
