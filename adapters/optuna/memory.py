@@ -113,7 +113,8 @@ def _labels(
     if absent := [key for key in ("table", "method") if found[key] is None]:
         raise ValueError(
             f"Study {study.study_name!r} has no {' and '.join(absent)}: name it"
-            " '<table>/<method>/<seed>', set these user attributes, or pass them."
+            " '<table>/<method>/<seed>', set these user attributes (optuna study set-user-attr),"
+            " or pass them in Python."
         )
     try:
         return str(found["table"]), str(found["method"]), int(found["seed"] or 0)

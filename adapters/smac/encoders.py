@@ -93,7 +93,7 @@ class CostEncoder(AbstractRunHistoryEncoder):
 
 
 class CostAndSecondsEncoder(CostEncoder):
-    """Costs as in ``CostEncoder``, and ln seconds: two columns, for ``EIPerSecond``.
+    """Costs as in ``CostEncoder``, and ln seconds: two columns, for ``EIPerSecond``, see there.
 
     SMAC stores no running time of trials that crashed or ran out of time or memory: their seconds
     are those from start to end. Unknown seconds (ask and tell without ``time``) become the median
@@ -102,13 +102,7 @@ class CostAndSecondsEncoder(CostEncoder):
 
     Example::
 
-        HyperparameterOptimizationFacade(
-            scenario,
-            train,
-            runhistory_encoder=CostAndSecondsEncoder(scenario),
-            model=SurrogateModel(scenario.configspace),
-            acquisition_function=EIPerSecond(),
-        )
+        GBQRFacade(scenario, train, runhistory_encoder=CostAndSecondsEncoder(scenario))
     """
 
     _n_columns = 2

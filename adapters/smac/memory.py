@@ -62,9 +62,9 @@ def curves(
         seed: Number of the repetition; None takes the seed of the scenario, 0 without one.
 
     Returns:
-        One search for each run history. Trials that crashed or ran out of time or memory are
-        failed ones; running ones are left out, and counted in ``left_out``. The step of a trial
-        is its budget, None for the highest one.
+        One search for each run history. Trials that crashed, ran out of time or memory or have an
+        infinite cost are failed ones; running ones are left out, and counted in ``left_out``.
+        The step of a trial is its budget, None for the highest one.
 
     Raises:
         TypeError: For anything else.
@@ -80,8 +80,8 @@ def _read_search(run: Run) -> Search:
     if run.table is None or run.method is None:
         absent = " and ".join(f"{n}=" for n in ("table", "method") if getattr(run, n) is None)
         raise ValueError(
-            f"A run history does not store what was tuned: pass {absent}. With Scenario(name=...)"
-            " and its folder or facade, table= and method= are known."
+            f"A run history does not store what was tuned: pass {absent} in Python. With"
+            " Scenario(name=...) and its folder or facade, table= and method= are known."
         )
     finished = run.finished()
     return Search.of(
@@ -100,10 +100,7 @@ def _read_search(run: Run) -> Search:
 def read_task(
     source: Source, *, name: str | None = None, space: ConfigurationSpace | None = None
 ) -> TaskRecord:
-    """The finished trials of a run history.
-
-    Trials that crashed, ran out of time or memory or have an infinite cost are failed ones. A
-    configuration evaluated with several seeds has a run for each.
+    """The finished trials of a run history, read as by ``curves``.
 
     Args:
         source: A run history; a facade; a folder that SMAC wrote, with one run history in it or

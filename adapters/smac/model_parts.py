@@ -182,16 +182,13 @@ class QuantileBound(AbstractAcquisitionFunction):
         HyperparameterOptimizationFacade(scenario, train, acquisition_function=QuantileBound())
     """
 
+    name = "Quantile Bound"
+
     def __init__(self, beta: float = 1.0) -> None:
         super().__init__()
         check_finite("beta", beta)
         self.beta = float(beta)
         self._median: float | None = None
-
-    @property
-    def name(self) -> str:
-        """Name of the function."""
-        return "Quantile Bound"
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -244,6 +241,8 @@ class EIPerSecond(AbstractAcquisitionFunction):
         )
     """
 
+    name = "Expected Improvement per Second"
+
     def __init__(
         self, xi: float = 0.0, *, cost_exponent: float = 1.0, cost_budget: int | None = None
     ) -> None:
@@ -256,11 +255,6 @@ class EIPerSecond(AbstractAcquisitionFunction):
         self.cost_budget = cost_budget
         self._best: float | None = None
         self._n_evaluated = 0
-
-    @property
-    def name(self) -> str:
-        """Name of the function."""
-        return "Expected Improvement per Second"
 
     @property
     def meta(self) -> dict[str, Any]:

@@ -50,20 +50,19 @@ class ProposerConfigSelector(Selector):
 
     A proposal depends only on the seed, the number of configurations so far and the run history:
     a resumed run continues as if it had never stopped, except that a ``random_design`` draws anew,
-    and that SMAC draws the order of several instances anew. Trials that were interrupted stay
-    running ones, except in ``optimize`` of ``GBQRFacade`` and ``AutoFacade``, which evaluate them
-    again; with ask and tell, ``runhistory.get_running_trials()`` has those to evaluate or to tell.
-    Seeds and instances of a configuration are averaged, see
-    ``automl_plugins.adapters.smac.trials``; with budgets, the highest one with enough
-    configurations counts. If the proposer's model fails, a random configuration is taken, with
-    one warning in SMAC's log. The search ends when the space is exhausted; SMAC waits for running
-    trials.
+    and that SMAC draws the order of several instances anew. Only ``GBQRFacade`` and ``AutoFacade``
+    evaluate interrupted trials again; with ask and tell, ``runhistory.get_running_trials()`` has
+    those to evaluate or to tell. Seeds and instances of a configuration are averaged, see
+    ``automl_plugins.adapters.smac.trials``. If the proposer's model fails, a random configuration
+    is taken, with one warning in SMAC's log. The search ends when the space is exhausted; SMAC
+    waits for running trials.
 
     Args:
         scenario: The scenario, with one objective.
         proposer: Such as ``automl_plugins.recipes.gbqr()`` or ``tst(memory, task=...)``.
         min_trials: Configurations that must have finished a budget before its costs are the
-            losses; None takes one more than the largest number of active hyperparameters.
+            losses, those of the highest such budget; None takes one more than the largest number
+            of active hyperparameters.
         random_design: Decides when a random configuration is taken instead. None: never,
             but in a scenario with budgets every fifth time after the memory's suggestions, as
             SMAC's ``MultiFidelityFacade``: a bracket of configurations that are alike has little
@@ -142,15 +141,13 @@ class ProposerConfigSelector(Selector):
             self.begin()
             proposal = self._next()
             if proposal is None:
-                unused = (
-                    f" {len(self._waiting)} of them were never evaluated: the intensifier starts"
-                    " a bracket only when it is full. Use smaller brackets, or another"
-                    " intensifier."
-                )
-                _logger.warning(
-                    "All configurations were proposed: the search ends."
-                    + (unused if self._waiting else "")
-                )
+                message = "All configurations were proposed: the search ends."
+                if n := len(self._waiting):
+                    message += (
+                        f" {n} of them were never evaluated: the intensifier starts a bracket only"
+                        " when it is full. Use smaller brackets, or another intensifier."
+                    )
+                _logger.warning(message)
                 return
             config = as_configuration(self.space.space, proposal.vector)
             # ConfigSpace rounds values, so the vector is computed from them again.
@@ -184,12 +181,10 @@ class ProposerConfigSelector(Selector):
                 )
             number = len(known) + 1
         config = known.get(number, config)  # that of the run, whose origin is known
-        stored: Mapping[str, Any] | None = None
+        values = (v for k, v in self.runhistory.items() if k.config_id == number)
+        stored = next(filter(None, map(_read_note, values)), None)
         if (proposal := self._proposals.get(key)) is not None:
             stored = proposal.to_dict()
-        else:
-            values = (v for k, v in self.runhistory.items() if k.config_id == number)
-            stored = next(filter(None, map(_read_note, values)), None)
         return Explanation.from_proposal(number, stored, origin=_origin_of(config))
 
     def proposal_of(self, config: Configuration) -> Proposal | None:

@@ -186,8 +186,7 @@ class SMACSearch:
         """The step at which to stop; budgets, powers of eta, miss steps by rounding errors."""
         if budget is None:
             return None
-        near = [step for step in self._steps if math.isclose(step, budget)]
-        step = near[0] if near else budget
+        step = next((step for step in self._steps if math.isclose(step, budget)), budget)
         return step if step < self._steps[-1] else None
 
     def tell(self, proposal: Proposal, outcome: Outcome) -> None:

@@ -391,21 +391,17 @@ def _mean_seconds(pairs: Sequence[Pair]) -> float:
 
 def _losses(configs: Sequence[Sequence[Pair]]) -> FloatArray:
     """Loss (n,) of each configuration; NaN where one of its trials has none."""
-    rows, instances, costs = [], [], []
     names: dict[str | None, int] = {}
-    for row, pairs in enumerate(configs):
-        if not any(math.isnan(trial.loss) for _, trial in pairs):
-            for key, trial in pairs:
-                rows.append(row)
-                instances.append(names.setdefault(key.instance, len(names)))
-                costs.append(trial.loss)
+    known = [
+        (row, names.setdefault(key.instance, len(names)), trial.loss)
+        for row, pairs in enumerate(configs)
+        if not any(math.isnan(trial.loss) for _, trial in pairs)
+        for key, trial in pairs
+    ]
+    rows, instances, costs = np.array(known, dtype=np.float64).reshape(-1, 3).T
     # Users mark bad configurations with the largest float: clip, so that sums do not overflow.
-    return adjusted_means(
-        np.clip(np.array(costs, dtype=np.float64), -HUGE, HUGE),
-        np.array(rows, dtype=np.int64),
-        np.array(instances, dtype=np.int64),
-        len(configs),
-    )
+    costs = np.clip(costs, -HUGE, HUGE)
+    return adjusted_means(costs, rows.astype(np.int64), instances.astype(np.int64), len(configs))
 
 
 def adjusted_means(

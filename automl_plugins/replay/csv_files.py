@@ -7,6 +7,7 @@ import os
 import re
 import warnings
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from gzip import BadGzipFile
 from itertools import takewhile
@@ -35,7 +36,8 @@ def read_csv(
 ) -> pd.DataFrame:
     """``pandas.read_csv`` with numbers exact to the last bit, after lines that begin with "#".
 
-    A "#" elsewhere is part of a text: "TPE #2".
+    A "#" elsewhere is part of a text: "TPE #2". So is a space after a comma, unless the header has
+    one.
 
     Args:
         path: The file.
@@ -50,7 +52,8 @@ def read_csv(
 
     path = as_path(path)
     with path.open("rb") as file:  # a compressed one does not begin with "#"
-        options["skiprows"] = sum(1 for _ in takewhile(lambda line: line.startswith(b"#"), file))
+        comments = takewhile(lambda line: line.removeprefix(BOM_UTF8).startswith(b"#"), file)
+        options["skiprows"] = sum(1 for _ in comments)
 
     if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # exact by default since then
         options["float_precision"] = "round_trip"
@@ -58,7 +61,7 @@ def read_csv(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            _check_header(path, options["skiprows"])
+            options["skipinitialspace"] = _check_header(path, options["skiprows"])
             frame: pd.DataFrame = pd.read_csv(path, **options)
             if names in frame:  # a converter does not keep them: from 3.0 on NA becomes NaN
                 options |= {"dtype": str, "keep_default_na": False, "na_values": []}
@@ -80,10 +83,11 @@ def read_csv(
     return frame
 
 
-def _check_header(path: Path, skiprows: int) -> None:
-    """ValueError for a column that is there twice, which pandas would call A and A.1.
+def _check_header(path: Path, skiprows: int) -> bool:
+    """Whether spaces follow its commas.
 
-    The same for columns that something else than commas separates.
+    ValueError for a column that is there twice, which pandas would call A and A.1, and for columns
+    that something else than commas separates.
     """
     import pandas as pd
 
@@ -92,8 +96,9 @@ def _check_header(path: Path, skiprows: int) -> None:
     ).to_numpy()
     if len(header) == 1 and re.search("[;\t]", header[0]):
         _refuse_column(path, header[0])
-    if twice := sorted(filter(None, repeated(header))):
+    if twice := sorted(filter(None, repeated(name.lstrip(" ") for name in header))):
         raise ValueError(f"{path} has more than one column {join_names(twice)}.")
+    return any(name.startswith(" ") for name in header[1:])
 
 
 def _refuse_column(file: Path | str, name: str) -> NoReturn:

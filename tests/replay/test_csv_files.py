@@ -76,6 +76,24 @@ def test_a_damaged_compressed_file_is_one_line(path: Path, cut: slice) -> None:
         read_csv(path)
 
 
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("comments", ["", "# by me\n", "# by me\n# twice\n"])
+def test_comments_may_follow_a_byte_order_mark(path: Path, mark: str, comments: str) -> None:
+    path.write_text(f"{mark}{comments}task,A\n#1,2\n", encoding="utf-8")
+    assert read_csv(path).to_dict("list") == {"task": ["#1"], "A": [2]}
+
+
+def test_spaces_after_the_commas_of_the_header(path: Path) -> None:
+    path.write_text('table, method, "seed", trial, loss\nt, A, 0, 1, 0.5\nt, B, 0, 1,0.7\n')
+    frame = read_comparison([str(path)])
+    assert frame["method"].tolist() == ["A", "B"] and frame["loss"].tolist() == [0.5, 0.7]
+    path.write_text("task,A, A\nt,1,2\n")
+    with pytest.raises(ValueError, match="more than one column A"):
+        read_csv(path)
+    path.write_text("task,A\nt, B\n")  # as replay may have written it
+    assert read_csv(path)["A"].tolist() == [" B"]
+
+
 # --- scores -----------------------------------------------------------------------------------
 
 

@@ -141,7 +141,7 @@ def test_labels_come_from_arguments_attributes_and_name(
 @pytest.mark.parametrize(
     ("name", "arguments", "match"),
     [
-        ("s", {}, r"'s' has no table and method: name it '<tab"),
+        ("s", {}, r"'s' has no table and method: name it '<tab.*-attr.*in Python"),
         ("s", {"table": "iris"}, "has no method: name it"),
         ("a/b/x", {}, "the seed 'x' is not a whole number"),
     ],

@@ -144,9 +144,9 @@ def test_a_replayed_search_comes_back() -> None:
 
 
 def test_labels_must_be_known(history: RunHistory, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="pass table= and method="):
+    with pytest.raises(ValueError, match="pass table= and method= in Python"):
         curves(history)
-    with pytest.raises(ValueError, match=r"pass table=\."):
+    with pytest.raises(ValueError, match=r"pass table= in Python\."):
         curves(optimize(tmp_path, n=2))  # SMAC made up its name
     assert curves(RunHistory(), table="t", method="m")[0].trials == []
 
