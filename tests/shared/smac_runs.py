@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from automl_plugins.adapters.smac import GBQRFacade, ProposerConfigSelector
 from automl_plugins.adapters.smac._private import quiet
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
 from smac import Callback, Scenario
 from smac.acquisition.maximizer import LocalAndSortedRandomSearch
 from smac.facade.abstract_facade import AbstractFacade
+from smac.intensifier.hyperband import Hyperband
+
+from automl_plugins.proposers.proposal import Proposal
+from automl_plugins.records.history import History
+from automl_plugins.spaces.vector_space import VectorSpace
+from automl_plugins.streams import Streams
 
 QUICK: dict[str, Any] = {"n_startup": 4, "n_candidates": 100, "n_models": 1}
 BUDGETS: dict[str, Any] = {"min_budget": 1, "max_budget": 9, "n_trials": 20}
@@ -53,6 +61,14 @@ def budget_target(config: Configuration, seed: int = 0, budget: float = 1.0) -> 
 
 def instance_target(config: Configuration, instance: str, seed: int = 0) -> float:
     return target(config) + float(instance)
+
+
+QUICKLY = partial(GBQRFacade.get_config_selector, **QUICK)
+HYPERBAND: dict[str, Any] = {
+    **BUDGETS,
+    "function": budget_target,
+    "intensifier": partial(Hyperband),
+}
 
 
 def scenario(folder: Path, space: ConfigurationSpace | None = None, **options: Any) -> Scenario:
@@ -103,6 +119,26 @@ def trajectory(smac: AbstractFacade) -> list[dict[str, Any]]:
 
 def origins(smac: AbstractFacade) -> list[str | None]:
     return [config.origin for config in smac.runhistory.get_configs()]
+
+
+class Watched:
+    """Proposes at random, and remembers what it was shown."""
+
+    def __init__(self, answer: Callable[[int], Any] | None = None) -> None:
+        self.shown: list[tuple[History, int]] = []
+        self.answer = answer
+
+    def propose(
+        self, space: VectorSpace, history: History, streams: Streams, k: int, fixed: Any = None
+    ) -> Proposal:
+        self.shown.append((history, k))
+        if self.answer is not None and (vector := self.answer(k)) is not None:
+            return Proposal(np.array(vector, dtype=np.float64), "model")
+        return Proposal(space.sample(1, streams.generator("test", k))[0], "model", loss=1.0)
+
+    @property
+    def numbers(self) -> list[int]:
+        return [k for _, k in self.shown]
 
 
 class StopAfter(Callback):

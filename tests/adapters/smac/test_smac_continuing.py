@@ -1,0 +1,295 @@
+"""SMAC searches that are continued or interrupted, and what their trials tell of proposals."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from automl_plugins.adapters.smac import (
+    AutoFacade,
+    GBQRFacade,
+    ProposerConfigSelector,
+    member_trust,
+)
+from ConfigSpace import Configuration
+from smac.facade.abstract_facade import AbstractFacade
+from smac.initial_design import RandomInitialDesign
+from smac.random_design import ProbabilityRandomDesign
+from smac.runhistory import TrialValue
+from smac_runs import (
+    BUDGETS,
+    HYPERBAND,
+    QUICK,
+    StopAfter,
+    Watched,
+    budget_target,
+    facade,
+    scenario,
+    search,
+    selector_of,
+    target,
+)
+
+from automl_plugins.recipes import auto, gbqr
+
+# --- continued and interrupted ----------------------------------------------------------------
+
+
+def test_a_run_that_is_continued_continues_as_if_it_had_never_stopped(tmp_path: Path) -> None:
+    def made(folder: str, **given: Any) -> AbstractFacade:
+        return facade(tmp_path / folder, gbqr(**QUICK), **given)
+
+    whole = search(made("whole"))
+    first = made("parts", callbacks=[StopAfter(7)])
+    assert search(first) == whole[:7]
+    second = made("parts", overwrite=False)
+    assert len(second.runhistory) == 7 and search(second) == whole
+    # Why the first ones were proposed is still known.
+    early = second.runhistory.get_configs()[5]
+    assert selector_of(second).explain(early) == selector_of(first).explain(early)
+
+
+@pytest.mark.parametrize("again", ["same", "new"])
+@pytest.mark.parametrize("given", [{}, HYPERBAND])
+def test_interrupted_trials_come_first(tmp_path: Path, given: Any, again: str) -> None:
+    """SMAC would leave it running: known to the model for ever, and awaited by its bracket."""
+    seen: list[tuple[Configuration, float]] = []
+
+    def interrupted(config: Configuration, seed: int = 0, budget: float = 1.0) -> float:
+        seen.append((config, budget))
+        if len(seen) == 5:
+            raise KeyboardInterrupt
+        return budget_target(config, seed, budget)
+
+    given = {**given, "function": interrupted}
+    smac = facade(tmp_path, gbqr(**QUICK), **given)
+    with pytest.raises(KeyboardInterrupt):
+        search(smac)
+    if again == "new":
+        smac = facade(tmp_path, gbqr(**QUICK), overwrite=False, **given)
+    assert smac.runhistory.running == 1
+    search(smac)
+    n = smac.scenario.n_trials
+    assert (smac.runhistory.finished, smac.runhistory.running, len(seen)) == (n, 0, n + 1)
+    assert seen[5] == seen[4]
+
+
+def test_each_interrupted_trial_is_evaluated_once_more(tmp_path: Path) -> None:
+    """Of two, the first is interrupted again before the second has its turn."""
+    seen = []
+
+    def interrupted(config: Configuration, seed: int = 0) -> float:
+        seen.append(config)
+        if len(seen) == 1:
+            raise KeyboardInterrupt
+        return target(config)
+
+    smac = facade(tmp_path, Watched(), function=interrupted, n_trials=5)
+    first, second = smac.optimizer.ask().config, smac.optimizer.ask().config
+    with pytest.raises(KeyboardInterrupt):
+        search(smac)
+    search(smac)
+    assert seen[:3] == [first, first, second] and len(seen) == 1 + len(smac.runhistory) == 6
+
+
+def test_trials_that_were_asked_for_are_left_to_whoever_asked(tmp_path: Path) -> None:
+    seen = []
+
+    def counted(config: Configuration, seed: int = 0) -> float:
+        seen.append(config)
+        return target(config)
+
+    smac = facade(tmp_path, Watched(), function=counted, n_trials=4)
+    asked = smac.ask()
+    search(smac)
+    assert asked.config not in seen and smac.runhistory.get_running_trials() == [asked]
+
+
+def test_interrupted_trials_with_cutoffs_stay(tmp_path: Path) -> None:
+    """SMAC does not store their cutoffs, without which its runner raises."""
+
+    def function(config: Configuration, seed: int, cutoff: float) -> float:
+        return target(config)
+
+    smac = facade(tmp_path, Watched(), function=function, n_trials=3, runtime_cutoff=9)
+    smac.optimizer.ask()
+    search(smac)
+    assert (smac.runhistory.finished, smac.runhistory.running) == (2, 1)
+
+
+def test_hyperband_is_continued_within_a_bracket(tmp_path: Path) -> None:
+    """Four of its nine configurations are known to its tracker only."""
+
+    def made(folder: str, **given: Any) -> AbstractFacade:
+        return facade(tmp_path / folder, gbqr(**QUICK), **HYPERBAND, **given)
+
+    whole = search(made("whole"))
+    assert search(made("parts", callbacks=[StopAfter(5)])) == whole[:5]
+    assert search(made("parts", overwrite=False)) == whole
+
+
+def test_a_run_is_not_continued_by_another_proposer(tmp_path: Path) -> None:
+    first = facade(tmp_path, gbqr(), n_trials=5)
+    second = facade(tmp_path, gbqr(alpha=0.2), n_trials=5)
+    assert first.scenario.meta != second.scenario.meta
+    meta = selector_of(first).meta
+    assert json.loads(json.dumps(meta)) == meta
+    assert "0x" not in json.dumps(meta)  # no address, which is another one in the next process
+    assert pickle.loads(pickle.dumps(selector_of(first))).meta == meta
+
+
+def test_a_selector_forgets_the_facade_before(tmp_path: Path) -> None:
+    proposer = Watched()
+    never = ProbabilityRandomDesign(0.0)
+    selector = ProposerConfigSelector(scenario(tmp_path, **BUDGETS), proposer, random_design=never)
+    for _ in range(2):
+        proposer.shown.clear()
+        facade(tmp_path, config_selector=selector, **HYPERBAND).ask()
+        assert proposer.numbers == list(range(9))
+
+
+PARALLEL = """
+import os, signal, sys
+from pathlib import Path
+
+
+class Panic(BaseException):
+    '''As libraries in Rust raise it.'''
+
+
+def train(config, seed=0):
+    if config["does"] == "raises":
+        raise RuntimeError("on purpose")
+    if config["does"] == "panics":
+        raise Panic
+    if config["does"] == "kills":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return (config["x"] - 0.3) ** 2 + config["y"]
+
+
+if __name__ == "__main__":  # the workers need none of this
+    from automl_plugins.adapters import smac as adapter
+    from ConfigSpace import ConfigurationSpace, Integer
+    from smac import Scenario
+
+    space = {"x": (0.0, 1.0), "y": (0.0, 1.0), "does": ["works", "raises", "panics", "kills"]}
+    space = ConfigurationSpace(space, seed=0)
+    # A configuration with such a number is not equal to a pickled copy of itself.
+    space.add(Integer("n", (1, 1000), log=True))
+    scenario = Scenario(
+        space, n_trials=14, n_workers=2, deterministic=True,
+        output_directory=Path(sys.argv[2]),
+    )
+    kind = getattr(adapter, sys.argv[1])
+    smac = kind(scenario, train, logging_level=False, overwrite=True)
+    best = smac.optimize()
+    assert best["does"] == "works" and best["y"] < 0.5
+    for key, value in smac.runhistory.items():
+        config = smac.runhistory.get_config(key.config_id)
+        print(config["does"], value.status.name, value.time >= 0, value.endtime >= value.starttime)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [GBQRFacade, AutoFacade])
+def test_two_workers_of_dask(kind: type[AbstractFacade], tmp_path: Path) -> None:
+    """A target that raises or kills its worker has failed; nothing is lost, and the end is one."""
+    script = tmp_path / "parallel.py"
+    script.write_text(PARALLEL, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(script), kind.__name__, str(tmp_path / "out")],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+        env={
+            **os.environ,
+            "OMP_NUM_THREADS": "1",
+            "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0",  # once killed, not tried again
+        },
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    trials = [line.split() for line in done.stdout.splitlines()]
+    ends = {"works": "SUCCESS"} | dict.fromkeys(["raises", "panics", "kills"], "CRASHED")
+    assert len(trials) == 14 and {does for does, *_ in trials} == ends.keys()
+    assert all(told == [ends[does], "True", "True"] for does, *told in trials)
+    assert "__del__" not in done.stderr  # closed while Dask is there, not after a minute
+
+
+# --- why a configuration was tried ------------------------------------------------------------
+
+
+def test_proposals_are_explained_on_the_trials(tmp_path: Path) -> None:
+    smac = facade(tmp_path, gbqr(n_startup=3, n_models=1), n_trials=6)
+    search(smac)
+    for config, value in zip(smac.runhistory.get_configs(), smac.runhistory.values(), strict=True):
+        proposal = selector_of(smac).explain(config)
+        assert value.additional_info["proposal"]["origin"] == proposal.origin
+        assert value.additional_info["proposal"].get("loss") == proposal.value
+    assert json.loads(Path(smac.scenario.output_directory / "runhistory.json").read_text())
+
+
+def test_members_of_a_committee_and_how_much_they_were_trusted(tmp_path: Path) -> None:
+    smac = facade(tmp_path, auto(n_startup=4), n_trials=8)
+    search(smac)
+    last = selector_of(smac).explain(smac.runhistory.get_configs()[-1])
+    assert last.trust is not None and last.member in last.trust
+    for source in (smac, smac.runhistory):
+        told = member_trust(source)
+        assert told[8] == last.trust and 1 not in told
+
+
+def test_trials_may_share_one_dictionary_of_information(tmp_path: Path) -> None:
+    smac, shared = facade(tmp_path, Watched()), {"host": "node7"}
+    for _ in range(3):
+        info = smac.ask()
+        smac.tell(info, TrialValue(target(info.config), additional_info=shared), save=False)
+    assert shared == {"host": "node7"}
+    for value in smac.runhistory.values():
+        assert value.additional_info == {
+            "host": "node7",
+            "proposal": {"origin": "model", "loss": 1.0},
+        }
+
+
+@pytest.mark.parametrize("note", ["mine", {"mine": 1}, {"origin": "mine", "vector": 1}])
+def test_a_target_may_have_information_of_its_own(tmp_path: Path, note: Any) -> None:
+    """Trials of the initial design were not proposed, so a continued run looks at their notes."""
+
+    def informed(config: Configuration, seed: int = 0) -> tuple[float, dict[str, Any]]:
+        return target(config) + 0.1 * (seed % 2), {"proposal": note, "automl_plugins": "0.1"}
+
+    def made(**given: Any) -> AbstractFacade:
+        design = partial(RandomInitialDesign, n_configs=3, max_ratio=1.0)
+        given |= {"function": informed, "initial_design": design, "deterministic": False}
+        return facade(tmp_path, Watched(), **given)
+
+    search(made(callbacks=[StopAfter(3)]))
+    second = made(overwrite=False)
+    assert len(search(second)) == 12
+    assert selector_of(second).explain(second.runhistory.get_configs()[0]).value is None
+    for value in second.runhistory.values():
+        assert value.additional_info == {"proposal": note, "automl_plugins": "0.1"}
+
+
+def test_an_interrupted_trial_was_proposed_by_this_package(tmp_path: Path) -> None:
+    costs = [1.0]
+
+    def interrupted(config: Configuration, seed: int = 0) -> float:
+        if costs:
+            return costs.pop()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        search(facade(tmp_path, Watched(), function=interrupted))
+    smac = facade(tmp_path, Watched(), function=interrupted, overwrite=False)
+    (running,) = smac.runhistory.get_running_configs()
+    assert str(selector_of(smac).explain(running)) == "Trial 2 was chosen by the surrogate model."
