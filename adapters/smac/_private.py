@@ -156,8 +156,8 @@ class Facade(HyperparameterOptimizationFacade):
 class _Surviving:
     """A worker whose trials are crashed ones, too, if they raise what is no ``Exception``.
 
-    Dask never ends the future of such a trial, a panic of a Rust library for example. A worker
-    that is asked to exit does so, and counts as killed.
+    Dask never ends the future of a trial that panics, in a Rust library for example; one that
+    calls ``sys.exit()`` would end the worker, and then three more that Dask gives it to.
     """
 
     def __init__(self, runner: AbstractRunner) -> None:
@@ -169,7 +169,7 @@ class _Surviving:
         began = time.time()
         try:
             return self._runner.run_wrapper(trial_info, **data)
-        except (SystemExit, KeyboardInterrupt):
+        except KeyboardInterrupt:
             raise
         except BaseException as error:
             return trial_info, _crashed(self._runner._crash_cost, began, error)

@@ -20,7 +20,7 @@ from smac.intensifier import abstract_intensifier
 from smac.main.config_selector import ConfigSelector
 from smac.main.exceptions import ConfigurationSpaceExhaustedException
 from smac.model.random_model import RandomModel
-from smac.runhistory import TrialInfo, TrialValue
+from smac.runhistory import StatusType, TrialInfo, TrialValue
 from smac.runner.dask_runner import DaskParallelRunner
 from smac.runner.target_function_runner import TargetFunctionRunner
 
@@ -129,6 +129,33 @@ def test_a_worker_that_dies_before_it_gets_a_trial_does_not_end_the_search(tmp_p
     config = scenario(tmp_path).configspace.get_default_configuration()
     runner.submit_trial(TrialInfo(config))
     assert runner.is_running()
+
+
+@pytest.mark.parametrize("raised", [SystemExit, GeneratorExit])
+def test_a_trial_on_a_worker_may_raise_anything(
+    tmp_path: Path, raised: type[BaseException]
+) -> None:
+    """``sys.exit()`` too: it would end the worker, and Dask gives the trial to three more."""
+
+    def train(config: Any, seed: int = 0) -> float:
+        raise raised("on purpose")
+
+    run = scenario(tmp_path)
+    runner = _private._Surviving(TargetFunctionRunner(run, train, required_arguments=["seed"]))
+    info = TrialInfo(run.configspace.get_default_configuration(), seed=0)
+    _, value = runner.run_wrapper(info)
+    assert value.status == StatusType.CRASHED and "on purpose" in repr(value.additional_info)
+    assert value.endtime >= value.starttime
+
+
+def test_an_interrupt_is_not_a_crash(tmp_path: Path) -> None:
+    def train(config: Any, seed: int = 0) -> float:
+        raise KeyboardInterrupt
+
+    run = scenario(tmp_path)
+    runner = _private._Surviving(TargetFunctionRunner(run, train, required_arguments=["seed"]))
+    with pytest.raises(KeyboardInterrupt):
+        runner.run_wrapper(TrialInfo(run.configspace.get_default_configuration(), seed=0))
 
 
 def test_intensifiers_end_with_their_selector() -> None:
