@@ -64,17 +64,13 @@ class CostEncoder(AbstractRunHistoryEncoder):
         return self._build_matrix(trials)
 
     def transform_response_values(self, values: FloatArray) -> FloatArray:
-        """Targets (n, c) of costs (n, c) that are NaN where a trial failed."""
-        out = np.array(values, dtype=np.float64)
-        costs = out[:, 0].copy()
+        """Targets (n, 1) of costs, the first column, that are NaN where a trial failed."""
+        costs = np.asarray(values[:, 0], dtype=np.float64)
         known = np.isfinite(costs)
-        out[:, 0] = 0.0
-        if known.any():
-            worst = float(costs[known].max())
-            out[:, 0] = transform(np.where(known, costs, worst), self.target).values
-        return out
-
-    _n_columns = 1  # of costs and seconds
+        if not known.any():
+            return np.zeros((len(costs), 1))
+        costs = np.where(known, costs, costs[known].max())
+        return transform(costs, self.target).values[:, None]
 
     def _build_matrix(
         self, trials: Mapping[TrialKey, TrialValue], store_statistics: bool = False
@@ -89,7 +85,7 @@ class CostEncoder(AbstractRunHistoryEncoder):
             trial = read_trial(config, key, value)
             loss = trial.loss if trial.status == Status.COMPLETE else math.nan
             values[row] = loss, trial.seconds
-        return X, self.transform_response_values(values[:, : self._n_columns])
+        return X, self.transform_response_values(values)
 
 
 class CostAndSecondsEncoder(CostEncoder):
@@ -105,13 +101,10 @@ class CostAndSecondsEncoder(CostEncoder):
         GBQRFacade(scenario, train, runhistory_encoder=CostAndSecondsEncoder(scenario))
     """
 
-    _n_columns = 2
-
     def transform_response_values(self, values: FloatArray) -> FloatArray:
         """Targets (n, 2) of costs and seconds (n, 2) that are NaN where they are unknown."""
-        out = super().transform_response_values(values)
-        seconds = out[:, 1]
+        seconds = np.asarray(values[:, 1], dtype=np.float64)
         known = np.isfinite(seconds)
-        usual = float(np.median(seconds[known])) if known.any() else 1.0
-        out[:, 1] = np.log(np.maximum(np.where(known, seconds, usual), _FLOOR))
-        return out
+        usual = np.median(seconds[known]) if known.any() else 1.0
+        seconds = np.maximum(np.where(known, seconds, usual), _FLOOR)
+        return np.column_stack([super().transform_response_values(values), np.log(seconds)])

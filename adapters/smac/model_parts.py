@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 from smac.acquisition.function.abstract_acquisition_function import AbstractAcquisitionFunction
-from smac.model.abstract_model import AbstractModel
 
 from automl_plugins import surrogates
 from automl_plugins._arguments import check_finite, check_integer, check_share
@@ -120,8 +119,7 @@ class SurrogateModel(Model):
             answers.append(self._running_time.predict(features))
         # Surrogates that predict only a bound have the deviation 0.
         pairs = [a if isinstance(a, tuple) else (a, np.zeros(len(X))) for a in answers]
-        mean = np.column_stack([np.asarray(m, dtype=np.float64) for m, _ in pairs])
-        std = np.column_stack([np.asarray(s, dtype=np.float64) for _, s in pairs])
+        mean, std = (np.column_stack(c).astype(np.float64) for c in zip(*pairs, strict=True))
         if covariance_type is None:
             return mean, None
         return mean, std if covariance_type == "std" else std**2
@@ -203,16 +201,16 @@ class QuantileBound(AbstractAcquisitionFunction):
         if log_seconds is None:
             return bound[:, None]
         if self._median is None:  # kept until the next update, so that scores are comparable
-            space = VectorSpace(space_of(_model_of(self)))
+            assert self.model is not None
+            space = VectorSpace(space_of(self.model))
             batch = space.sample(_BATCH, np.random.default_rng(0))
             self._median = float(np.median(self._bound(batch)[0]))
         # Below the median 0: a negative gain would prefer the slower of two bad candidates.
         return (np.maximum(bound - self._median, 0.0) / np.exp(log_seconds))[:, None]
 
     def _bound(self, X: FloatArray) -> tuple[FloatArray, FloatArray | None]:
-        mean, variance = _model_of(self).predict_marginalized(X)
-        bound = lower_confidence_bound(mean[:, 0], np.sqrt(variance[:, 0]), self.beta)
-        return bound, _log_seconds(mean, variance) if mean.shape[1] == 2 else None
+        mean, std, log_seconds = _predict(self, X)
+        return lower_confidence_bound(mean, std, self.beta), log_seconds
 
 
 class EIPerSecond(AbstractAcquisitionFunction):
@@ -220,7 +218,7 @@ class EIPerSecond(AbstractAcquisitionFunction):
 
     Unlike SMAC's ``EIPS`` it divides by seconds and not by their logarithm, which changes sign.
     It needs costs and ln seconds, as ``CostAndSecondsEncoder`` encodes and ``SurrogateModel`` (or
-    SMAC's ``MultiObjectiveModel`` of a list of two) predicts them.
+    SMAC's ``MultiObjectiveModel`` of a list of two) predicts them; ``GBQRFacade`` adds both.
 
     Args:
         xi: Improvements of the encoded cost count only beyond this.
@@ -232,13 +230,7 @@ class EIPerSecond(AbstractAcquisitionFunction):
 
     Example::
 
-        facade = HyperparameterOptimizationFacade(
-            scenario,
-            train,
-            model=SurrogateModel(scenario.configspace, seed=scenario.seed),
-            acquisition_function=EIPerSecond(),
-            runhistory_encoder=CostAndSecondsEncoder(scenario),
-        )
+        facade = GBQRFacade(scenario, train, acquisition_function=EIPerSecond())
     """
 
     name = "Expected Improvement per Second"
@@ -259,8 +251,8 @@ class EIPerSecond(AbstractAcquisitionFunction):
     @property
     def meta(self) -> dict[str, Any]:
         """What SMAC stores of the function."""
-        names = ("xi", "cost_exponent", "cost_budget")
-        return {**super().meta, **{name: getattr(self, name) for name in names}}
+        own = {"xi": self.xi, "cost_exponent": self.cost_exponent, "cost_budget": self.cost_budget}
+        return {**super().meta, **own}
 
     def _update(self, **kwargs: Any) -> None:
         self._best = float(kwargs["eta"])
@@ -269,27 +261,25 @@ class EIPerSecond(AbstractAcquisitionFunction):
     def _compute(self, X: FloatArray) -> FloatArray:
         if self._best is None:
             raise ValueError("The best cost is unknown: call update(model, eta=...) first.")
-        mean, variance = _model_of(self).predict_marginalized(X)
-        if mean.shape[1] != 2:
+        mean, std, log_seconds = _predict(self, X)
+        if log_seconds is None:
             raise ValueError(
-                "EIPerSecond needs predictions of cost and ln seconds, but the model predicts"
-                f" {mean.shape[1]} value(s): pass runhistory_encoder=CostAndSecondsEncoder("
-                "scenario) and model=SurrogateModel(scenario.configspace)."
+                "EIPerSecond needs predictions of cost and ln seconds, but the model predicts no"
+                " seconds: pass runhistory_encoder=CostAndSecondsEncoder(scenario) and"
+                " model=SurrogateModel(scenario.configspace)."
             )
-        std = np.sqrt(variance[:, 0])
-        log_gain = log_expected_improvement(mean[:, 0], std, self._best, self.xi)
+        log_gain = log_expected_improvement(mean, std, self._best, self.xi)
         exponent = faded(self.cost_exponent, self._n_evaluated, self.cost_budget)
-        log_seconds = _log_seconds(mean, variance)
         score = weighted(log_gain, log_seconds=log_seconds, exponent=exponent)
         return np.maximum(score, np.finfo(np.float64).min)[:, None]
 
 
-def _model_of(function: AbstractAcquisitionFunction) -> AbstractModel:
+def _predict(
+    function: AbstractAcquisitionFunction, X: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    """Mean and deviation (m,) of the cost, and the log of the expected seconds if predicted."""
     if function.model is None:
         raise ValueError("The acquisition function has no model: call update(model, ...) first.")
-    return function.model
-
-
-def _log_seconds(mean: FloatArray, variance: FloatArray) -> FloatArray:
-    """Log of the expected seconds (m,) of a log-normal, from the second column."""
-    return np.asarray(mean[:, 1] + variance[:, 1] / 2.0)
+    mean, variance = function.model.predict_marginalized(X)
+    log_seconds = mean[:, 1] + variance[:, 1] / 2.0 if mean.shape[1] == 2 else None  # log-normal
+    return mean[:, 0], np.sqrt(variance[:, 0]), log_seconds
