@@ -103,15 +103,13 @@ def read_task(
     """The finished trials of a run history, read as by ``curves``.
 
     Args:
-        source: A run history; a facade; a folder that SMAC wrote, with one run history in it or
-            below.
+        source: A run history; a facade; a folder with one run history in it or below.
         name: Name of the task; None takes the name that the scenario was given.
         space: The search space; None takes the recorded one.
 
     Raises:
         TypeError: For anything else.
-        ValueError: For several run histories, or none; without a name; for runs on several
-            objectives or instances, whose losses cannot be compared.
+        ValueError: For several run histories, or none; without a name; as ``curves``.
     """
     runs = runs_of(source)
     if len(runs) != 1:

@@ -162,7 +162,10 @@ class SMACSearch:
 
     def ask(self) -> Proposal | None:
         """The next configuration; None if there is none until another result, or at all."""
-        if self._must_wait():
+        # Once everything was asked for, SMAC's ``ask`` never returns before the first result, and
+        # ends the search before the last, although a result could still promote a configuration.
+        missing = self._under_way > 0 or self._worst is None
+        if missing and len(self._asked) >= self._size:
             return None
         with quiet():
             info = next_trial(self.facade)
@@ -171,16 +174,6 @@ class SMACSearch:
         self._under_way += 1
         self._asked.add(as_configuration(info.config.config_space, info.config.get_array()))
         return Proposal(values_of(info.config), self._step(info.budget), token=info)
-
-    def _must_wait(self) -> bool:
-        """Whether all configurations were asked for and a result is missing.
-
-        Before the first result SMAC's ``ask`` would then never return; later it would end the
-        search, although a result could still promote a configuration.
-        """
-        if not self._under_way and self._worst is not None:
-            return False
-        return len(self._asked) >= self._size
 
     def _step(self, budget: float | None) -> float | None:
         """The step at which to stop; budgets, powers of eta, miss steps by rounding errors."""
