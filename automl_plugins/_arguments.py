@@ -139,7 +139,7 @@ _ELSEWHERE = re.compile(r"See ``((?:automl_plugins\.[\w.]+\.)?\w+)``[.;,]?\s*")
 def level_of_caller() -> int:
     """The ``stacklevel`` of the first caller outside this package and the frameworks."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back and frame.f_globals["__name__"].partition(".")[0] in _INSIDE:
+    while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] in _INSIDE:
         level, frame = level + 1, frame.f_back
     return level
 

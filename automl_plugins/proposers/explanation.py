@@ -17,7 +17,7 @@ ORIGINS = {  # each origin, and how the sentence of an explanation continues
     "model": "was chosen by the surrogate model",
     "inner": "was proposed inside its arm",
     "independent": "had no joint proposal: each parameter was chosen by itself, by default evenly"
-    " over its range, from the middle on",
+    " over its range, beginning in the middle",
     "enqueued": "was enqueued by the user",
     "foreign": "was not proposed by automl_plugins: another sampler proposed it, or it was added",
     "constant": "had nothing to be proposed: each of its parameters has one value",

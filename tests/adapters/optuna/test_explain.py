@@ -171,7 +171,7 @@ def test_predictions_are_of_the_trials_before() -> None:
 
     study = search(EIPerSecondSampler(cost="seconds", seed=0), objective, 20)
     assert explain(study.trials[0]).origin == "independent"  # its names were not known yet
-    assert "evenly over its range, from the middle on" in str(explain(study.trials[0]))
+    assert "evenly over its range, beginning in the middle" in str(explain(study.trials[0]))
     own = search(EIPerSecondSampler(cost=lambda trial: 2.0, seed=0), objective, 9).trials[-1]
     assert "predicted cost 2;" in f"{explain(own)};".replace(".;", ";")
     assert explain(study.trials[2]).origin == "design"
