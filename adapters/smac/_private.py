@@ -19,10 +19,8 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from distributed.scheduler import KilledWorker
 from smac import HyperparameterOptimizationFacade, RunHistory, Scenario
 from smac.callback import Callback
-from smac.facade.abstract_facade import AbstractFacade
 from smac.initial_design import AbstractInitialDesign
 from smac.main.config_selector import ConfigSelector
-from smac.main.exceptions import ConfigurationSpaceExhaustedException
 from smac.main.smbo import SMBO
 from smac.model.abstract_model import AbstractModel
 from smac.runhistory import StatusType, TrialInfo, TrialValue
@@ -41,14 +39,6 @@ _WARNINGS: tuple[tuple[type[Warning], str], ...] = (
     (RuntimeWarning, "Mean of empty slice"),
     (RuntimeWarning, "invalid value encountered in scalar divide"),
 )
-
-
-def next_trial(facade: AbstractFacade) -> TrialInfo | None:
-    """What ``ask`` returns; None where it raises because SMAC has no further trial."""
-    try:
-        return facade.ask()
-    except (StopIteration, ConfigurationSpaceExhaustedException):
-        return None
 
 
 def scenario_of(smbo: SMBO) -> Scenario:

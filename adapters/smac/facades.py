@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from inspect import signature
+from inspect import getfullargspec
 from typing import Any, ClassVar, Unpack
 
 from ConfigSpace import Configuration
@@ -47,10 +47,9 @@ class GBQRFacade(Facade):
       configurations.
     * ``config_selector``: a ``ProposerConfigSelector`` with any other proposer, or one of SMAC's.
     * ``model``, ``acquisition_function``, ``acquisition_maximizer``, ``runhistory_encoder``: with
-      any of them SMAC's own ``ConfigSelector`` chooses, with a new model for each configuration;
-      the others of the four are those of ``get_model`` and so on, the initial design is SMAC's
-      (Sobol points). The model then does not see running trials, as in all of SMAC, and proposals
-      take as long as SMAC's.
+      any of them SMAC's own ``ConfigSelector`` chooses, with a new model for each configuration,
+      which does not see running trials, and takes as long as usual in SMAC; the others of the four
+      are those of ``get_model`` and so on, the initial design is SMAC's (Sobol points).
     * ``callbacks``, ``logging_level``, ``overwrite``, ``dask_client``: as in every facade.
 
     ``facade.explain(config)`` says why a configuration was tried.
@@ -72,10 +71,8 @@ class GBQRFacade(Facade):
 
     Raises:
         TypeError: For an unknown argument.
-        ValueError: For several objectives; for arguments of ``get_config_selector`` together with
-            a part that replaces it; for a ``ProposerConfigSelector`` together with a part that it
-            does not use; for one of another search space; for ``EIPerSecond`` without an encoder
-            of seconds or a model that predicts them, and the reverse.
+        ValueError: For several objectives, a selector of another search space, and arguments or
+            parts that would not be used, or do not fit together.
 
     Example::
 
@@ -203,19 +200,17 @@ class AutoFacade(GBQRFacade):
     tasks and a meta-learner as well, and the memory suggests the first configurations.
     ``facade.explain(best)`` says which member proposed, and how much each was trusted.
 
-    Parts can be replaced as in ``GBQRFacade``. With a ``model``, ``acquisition_function``,
-    ``acquisition_maximizer`` or ``runhistory_encoder``, SMAC's own selector replaces the committee
-    and asks one model: the given one, else that of ``GBQRFacade.get_model``.
+    Parts can be replaced as in ``GBQRFacade``. Those that hand over to SMAC's own selector replace
+    the committee by one model: the given one, else that of ``GBQRFacade.get_model``.
 
     Args:
         scenario: The scenario, with one objective.
         target_function: The function to minimise; None for ask and tell.
         memory: The earlier tasks: a ``MetaDataset``, a ``MetaStore``, its path or address, records
             of tasks, run histories by name of their task, a named facade or its folder, or the
-            name of a bundled memory. ``"auto"`` takes the bundled memory of a
-            learner if the space has its hyperparameters, by their names in the learner's library;
-            the log names it. None for a search without a memory. Runs of the task with the name
-            of the scenario are left out.
+            name of a bundled memory. ``"auto"`` takes the bundled memory of a learner whose
+            hyperparameters, by their names in its library, the space has; the log names it. None
+            for none. Runs of the task with the name of the scenario are left out.
         per_second: Whether the gain is divided by the predicted seconds.
         **parts: See ``GBQRFacade``; and further arguments of ``get_config_selector``, which are
             those of ``automl_plugins.recipes.auto``, such as ``X=X, y=y``.
@@ -268,11 +263,7 @@ class AutoFacade(GBQRFacade):
 
 
 #: Keywords of SMAC's facades.
-_PARTS = tuple(
-    parameter.name
-    for parameter in signature(HyperparameterOptimizationFacade).parameters.values()
-    if parameter.kind == parameter.KEYWORD_ONLY
-)
+_PARTS = getfullargspec(HyperparameterOptimizationFacade).kwonlyargs
 #: Arguments of other samplers that are a scenario's here.
 _OF_SCENARIO = {
     **dict.fromkeys(("seed", "n_trials", "n_workers"), "an argument of Scenario"),

@@ -234,9 +234,7 @@ def _usual(
 
 def _checked(configs: Any, space: ConfigurationSpace) -> list[Configuration]:
     """Configurations of ``space`` with the values of those given, each once."""
-    if isinstance(configs, Configuration) or not all(
-        isinstance(config, Configuration) for config in configs
-    ):
+    if not all(isinstance(config, Configuration) for config in configs):
         raise TypeError(
             "additional_configs must be a list of configurations, such as"
             f" Configuration(scenario.configspace, values), got {configs!r}."
@@ -246,10 +244,7 @@ def _checked(configs: Any, space: ConfigurationSpace) -> list[Configuration]:
 
 def _distinct(configs: list[Configuration]) -> list[Configuration]:
     """Distinct configurations, rebuilt from their vectors so that equal ones have equal hashes."""
-    found: dict[Configuration, None] = {}
-    for config in configs:
-        found.setdefault(adopted(config, config.config_space))
-    return list(found)
+    return list(dict.fromkeys(adopted(config, config.config_space) for config in configs))
 
 
 def _values(configs: list[Configuration]) -> list[dict[str, Any]]:

@@ -349,8 +349,7 @@ class RecordCallback(SearchRecorder, Callback):
 
 
 def _search(run: Run) -> str:
-    if run.space is None:
-        raise ValueError("The run history has no configuration, so no search space.")
+    assert run.space is not None  # a run with a trial has one
     return search_name("smac", run.space, run.seed)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -49,13 +50,13 @@ class ProposerConfigSelector(Selector):
     used.
 
     A proposal depends only on the seed, the number of configurations so far and the run history:
-    a resumed run continues as if it had never stopped, except that a ``random_design`` draws anew,
-    and that SMAC draws the order of several instances anew. Only ``GBQRFacade`` and ``AutoFacade``
-    evaluate interrupted trials again; with ask and tell, ``runhistory.get_running_trials()`` has
-    those to evaluate or to tell. Seeds and instances of a configuration are averaged, see
-    ``automl_plugins.adapters.smac.trials``. If the proposer's model fails, a random configuration
-    is taken, with one warning in SMAC's log. The search ends when the space is exhausted; SMAC
-    waits for running trials.
+    a resumed run continues as if it had never stopped, except that a ``random_design``, and SMAC's
+    order of several instances, are drawn anew. Trials that were interrupted stay running ones,
+    except in ``optimize`` of ``GBQRFacade`` and ``AutoFacade``; with ask and tell,
+    ``runhistory.get_running_trials()`` has those to evaluate or to tell. Seeds and instances are
+    averaged, see ``automl_plugins.adapters.smac.trials``. If the proposer's model fails, a random
+    configuration is taken, with one warning in SMAC's log. The search ends when the space is
+    exhausted; SMAC waits for running trials.
 
     Args:
         scenario: The scenario, with one objective.
@@ -100,17 +101,18 @@ class ProposerConfigSelector(Selector):
         check_integer("min_trials", min_trials, 1, optional=True)
         check_random_design(random_design)
         self.space = VectorSpace(scenario.configspace)
-        self._n_suggested = 0
+        n_suggested = 0
         if isinstance(proposer, WithFallback):
             check_fits(proposer.memory, self.space)
             if isinstance(proposer.proposer, SuggestedStart):
                 # They count as all configurations do, so random ones would take their places.
-                self._n_suggested = proposer.proposer.n_suggested
+                n_suggested = proposer.proposer.n_suggested
         enough = 1 + self.space.depth if min_trials is None else min_trials
         super().__init__(scenario, retrain_after=1, min_trials=enough)
         self.proposer = proposer
         self.random_design = random_design
-        self._has_budgets = scenario.min_budget is not None and scenario.max_budget is not None
+        has_budgets = scenario.min_budget is not None and scenario.max_budget is not None
+        self._random_from = n_suggested if has_budgets else math.inf
         self._streams = Streams(scenario.seed if seed is None else seed)
         self._rows = Rows(scenario.configspace, enough)
         self._waiting: dict[int, Configuration] = {}  # yielded, not in the run history yet
@@ -200,9 +202,7 @@ class ProposerConfigSelector(Selector):
             if design.check(k):
                 return self._random(history, k)
         elif (
-            self._has_budgets
-            and k >= self._n_suggested
-            and self._streams.generator("interleave", k).random() < _RANDOM
+            k >= self._random_from and self._streams.generator("interleave", k).random() < _RANDOM
         ):
             return self._random(history, k)
         try:

@@ -18,13 +18,14 @@ import smac
 from ConfigSpace import Configuration
 from smac import HyperparameterOptimizationFacade, Scenario
 from smac.facade.abstract_facade import AbstractFacade
+from smac.main.exceptions import ConfigurationSpaceExhaustedException
 from smac.runhistory import StatusType, TrialInfo, TrialValue
 
 from automl_plugins.frameworks import Outcome, Problem, Proposal, TrialStatus
 from automl_plugins.spaces.values import as_configuration, values_of
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from ._private import next_trial, quiet
+from ._private import quiet
 
 _UNLIMITED = 10**6  # trials of a search whose budget is in seconds
 _SMALL = 10_000  # largest size of a space that a search may exhaust
@@ -167,9 +168,10 @@ class SMACSearch:
         missing = self._under_way > 0 or self._worst is None
         if missing and len(self._asked) >= self._size:
             return None
-        with quiet():
-            info = next_trial(self.facade)
-        if info is None:
+        try:
+            with quiet():
+                info = self.facade.ask()
+        except (StopIteration, ConfigurationSpaceExhaustedException):  # there is no further one
             return None
         self._under_way += 1
         self._asked.add(as_configuration(info.config.config_space, info.config.get_array()))
