@@ -40,11 +40,7 @@ def test_quickstart(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_choosing_an_algorithm(tmp_path: Path) -> None:
     output = run(tmp_path, "boasf_optuna.py", "--seconds", "1")
-    assert (
-        "4 arms, " in output
-        and "Round 1 (up to 0.3 s in all)" in output
-        and "Best accuracy 0." in output
-    )
+    assert "4 arms, " in output and "Round 1 (" in output and "Best accuracy 0." in output
     assert (tmp_path / "build" / "boasf_optuna.html").stat().st_size > 0
 
 

@@ -354,7 +354,7 @@ class Boasf(ArmMethod):
         if turn.current is None or turn.choice is None:
             return None, {}
         for opened in turn.opened:
-            line = describe_round(opened, space.arms.names, self.unit)
+            line = describe_round(opened, space.arms.names)
             best = "" if math.isinf(situation.best) else f" Best loss {situation.best:.6g}."
             logger.info("%s.%s", line, best)
         for line in describe_losses(turn.opened, records, left, space.arms.names):

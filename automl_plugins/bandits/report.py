@@ -12,6 +12,7 @@ import numpy as np
 
 from automl_plugins._arguments import check_choice
 from automl_plugins._versions import require
+from automl_plugins.arrays import FloatArray
 from automl_plugins.formats import MARKDOWN, align_columns, format_count, one_line
 from automl_plugins.records.trial import Status
 
@@ -167,8 +168,23 @@ class ArmReport:
         return frame.astype({"left": "Int64"})
 
     def round_lines(self) -> list[str]:
-        """A line for each round: when it ends, who takes part with what, who left and why."""
-        return [describe_round(r, self.names, self.unit) for r in self.rounds]
+        """A line for each round: what it spent so far, who takes part, who left and why.
+
+        A pull counts for the round in which it finished, a running one for the last round.
+        """
+        costs, lines = self.costs(self.unit), []
+        for r, after in itertools.zip_longest(self.rounds, self.opened[1:]):
+            spent = costs[r.finished : after].sum()
+            in_seconds = self.unit == "seconds"
+            amount = f"{spent:.1f} s" if in_seconds else format_count(int(spent), "trial")
+            lines.append(describe_round(r, self.names, f" ({amount})"))
+        return lines
+
+    def costs(self, unit: Unit) -> FloatArray:
+        """Cost of each pull (n,), 0 where its seconds are unknown; ``unit`` as in the class."""
+        if unit == "trials":
+            return np.ones(len(self.records))
+        return np.where(self.records.finished, np.nan_to_num(self.records.seconds), 0.0)
 
     def __str__(self) -> str:
         """Plain text: a summary, the table with the best arm first, the rounds and the notes."""
@@ -236,16 +252,13 @@ class ArmReport:
             yield "Notes", [one_line(note) for note in self.notes]
 
 
-def describe_round(outcome: Round, names: Sequence[str], unit: Unit) -> str:
-    """When a round ends, who takes part with what, the largest share first; who left and why."""
+def describe_round(outcome: Round, names: Sequence[str], spent: str = "") -> str:
+    """Who takes part in a round with what, the largest share first; who left and why."""
     total = sum(d.share for d in outcome.decisions)
     stays = sorted((d for d in outcome.decisions if d.advances), key=lambda d: -d.share)
     leaves = [d for d in outcome.decisions if not d.advances]
     leaves.sort(key=lambda d: math.inf if d.score is None else -d.score)
-    # Shares also pay debts, so they add up to more than the budget; limits end at it.
-    n = math.ceil(round(outcome.limit, 6))
-    amount = f"{outcome.limit:.1f} s" if unit == "seconds" else format_count(n, "trial")
-    line = f"Round {outcome.index + 1} (up to {amount} in all): "
+    line = f"Round {outcome.index + 1}{spent}: "
     if len({(d.score, d.probability, round(d.share, 9)) for d in stays}) == 1:
         each = " each" if len(stays) > 1 else ""
         line += f"{_list(names[d.arm] for d in stays)} ({_terms(stays[0], total)}{each})"

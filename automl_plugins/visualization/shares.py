@@ -13,7 +13,6 @@ from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.bandits.report import ArmReport
 from automl_plugins.formats import format_count, join_names
 from automl_plugins.frameworks import Shares, adapter_of, ask_adapter
-from automl_plugins.records.trial import Status
 from automl_plugins.statistics.runs import UNITS, Unit
 from automl_plugins.visualization._drawing import (
     GREY,
@@ -89,14 +88,12 @@ def _costs(report: ArmReport, unit: Unit) -> tuple[FloatArray, str]:
     """Cost of each pull (n,), and a note on what is shown."""
     n = len(report.records)
     note = f"{format_count(n, 'pull')}, {format_count(len(report.names), 'arm')}"
+    cost = report.costs(unit)
     if unit == "trials" or not n:
-        return np.ones(n), note
-    finished = report.records.status != Status.RUNNING
-    known = finished & ~np.isnan(report.records.seconds)
-    cost = np.where(known, report.records.seconds, 0.0)
+        return cost, note
     if not cost.sum() > 0:
         raise ValueError("No finished pull has known seconds above 0: use unit='trials'.")
-    if unknown := int((finished & ~known).sum()):
+    if unknown := int(np.isnan(report.records.seconds[report.records.finished]).sum()):
         note += f"; without the seconds of {unknown}, which are unknown"
     return cost, note
 

@@ -40,6 +40,7 @@ ROUNDS = (
             Decision(1, True, 0.9, 1.0, 3.0, 4.0, "best"),
             Decision(2, False, None, 0.0, 0.0, 1.0, "failed every time"),
         ),
+        finished=3,
     ),
     Round(
         2,
@@ -48,6 +49,7 @@ ROUNDS = (
             Decision(0, False, 0.65, 0.0, 0.0, 3.0, "worst"),
             Decision(1, True, 0.9, 1.0, 1.0, 5.0, "best"),
         ),
+        finished=5,
     ),
 )
 REPORT = ArmReport(
@@ -192,23 +194,25 @@ def test_a_missing_package_is_named(
 
 
 def test_lines_of_the_rounds_by_hand() -> None:
-    in_seconds = dataclasses.replace(REPORT, unit="seconds").round_lines()[1]
-    assert in_seconds.startswith("Round 2 (up to 7.0 s in all): forest (")
     assert REPORT.round_lines() == [
-        "Round 1 (up to 3 trials in all): svm, forest, bayes (share 33 % each)",
-        "Round 2 (up to 7 trials in all): forest (score 0.900, p 1.00, share 75 %),"
+        "Round 1 (3 trials): svm, forest, bayes (share 33 % each)",
+        "Round 2 (2 trials): forest (score 0.900, p 1.00, share 75 %),"
         " svm (score 0.750, p 0.40, share 25 %);"
         " left: bayes (no score, p 0.00: failed every time)",
-        "Round 3 (up to 8 trials in all): forest (score 0.900, p 1.00, share 100 %);"
+        "Round 3 (2 trials): forest (score 0.900, p 1.00, share 100 %);"
         " left: svm (score 0.650, p 0.00: worst)",
     ]
 
 
-@pytest.mark.parametrize(("limit", "n"), [(7.5, "8 trials"), (1.0 + 1e-12, "1 trial")])
-def test_a_round_ends_at_a_whole_number_of_trials(limit: float, n: str) -> None:
-    decisions = (Decision(0, True, None, None, 3.67, 3.67),)
-    line = describe_round(Round(0, limit, decisions), "a", "trials")
-    assert line.startswith(f"Round 1 (up to {n} in all): a (")
+def test_rounds_show_what_they_spent_and_add_up() -> None:
+    # Shares of what is left of the budget do not: what a round leaves is shared again.
+    lines = dataclasses.replace(REPORT, rounds=ROUNDS[:2]).round_lines()
+    assert [line[:19] for line in lines] == ["Round 1 (3 trials):", "Round 2 (4 trials):"]
+    lines = dataclasses.replace(REPORT, unit="seconds").round_lines()
+    # Neither unknown seconds nor those of a running pull, which has not ended.
+    assert [line[:16] for line in lines] == [
+        f"Round {n} s):" for n in ("1 (6.0", "2 (4.0", "3 (0.5")
+    ]
 
 
 def test_those_who_left_are_listed_by_score() -> None:
@@ -218,7 +222,7 @@ def test_those_who_left_are_listed_by_score() -> None:
         Decision(2, False, 0.4, 0.2, reason="drawn to leave"),
         Decision(3, True, 0.9, 1.0, 2.0, 3.0, "best"),
     )
-    line = describe_round(Round(1, 3.0, decisions), "abcd", "trials")
+    line = describe_round(Round(1, 3.0, decisions), "abcd")
     assert re.findall(r"([abcd]) \(", line) == ["d", "c", "a", "b"]
 
 
