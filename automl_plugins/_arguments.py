@@ -18,7 +18,7 @@ import numpy as np
 
 _LONGEST = 60  # characters of a value
 _LARGEST = sys.float_info.max  # whole numbers above it cannot become floats
-_INSIDE = ("automl_plugins", "hyperopt", "smac")  # packages whose lines are not a user's
+_INSIDE = ("automl_plugins", "hyperopt", "optuna", "smac")  # packages whose lines are not a user's
 T = TypeVar("T")
 H = TypeVar("H", bound=Hashable)
 

@@ -22,7 +22,7 @@ from typing import Any, ParamSpec
 
 from hyperopt import Domain, Trials, rand, tpe
 
-from automl_plugins._arguments import check_finite, check_integer
+from automl_plugins._arguments import check_finite, check_integer, level_of_caller
 from automl_plugins.bandits.confidence import policy_or_default
 from automl_plugins.bandits.model_weights import draw_weighted
 from automl_plugins.bandits.policy import ArmChoice, Policy
@@ -346,7 +346,7 @@ class Boasf(ArmMethod):
                 f"{n} arms, but {most} evaluations: not every arm gets"
                 f" {self.min_pulls}. They are taken in random order; raise max_evals, or have"
                 " fewer arms.",
-                stacklevel=3,
+                stacklevel=level_of_caller(),
             )
         rounds = read_rounds(situation.known, self.search(space.arms))
         records, left = situation.pulls.records, situation.left

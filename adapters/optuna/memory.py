@@ -19,6 +19,7 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from automl_plugins._arguments import level_of_caller
 from automl_plugins.formats import format_count
 from automl_plugins.meta.alignment import AlignOptions
 from automl_plugins.meta.conversion import calendar, conform, dataset_of, space_of
@@ -323,7 +324,7 @@ def _drop_foreign_runs(record: TaskRecord, distributions: Distributions) -> Task
         warnings.warn(
             f"{format_count(left, 'run')} of {record.name!r} left out: a value is not in its"
             " distribution.",
-            stacklevel=4,
+            stacklevel=level_of_caller(),
         )
     return record.rows(kept)
 

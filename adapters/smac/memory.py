@@ -19,6 +19,7 @@ from smac.facade.abstract_facade import AbstractFacade
 from smac.main.smbo import SMBO
 from smac.runhistory import StatusType, TrialInfo, TrialKey, TrialValue
 
+from automl_plugins._arguments import level_of_caller
 from automl_plugins.meta.alignment import AlignOptions
 from automl_plugins.meta.conversion import conform, dataset_of, space_of
 from automl_plugins.meta.dataset import MetaDataset
@@ -233,7 +234,7 @@ def _worst(record: TaskRecord) -> float:
         warnings.warn(
             f"No run of {record.name!r} has a loss: its {len(record)} failed ones get the cost 1,"
             " which may be better than any real one. Pass crash_cost= to write_history.",
-            stacklevel=3,
+            stacklevel=level_of_caller(),
         )
     return 1.0
 

@@ -12,7 +12,12 @@ from smac.acquisition.function.abstract_acquisition_function import AbstractAcqu
 from automl_plugins import surrogates
 from automl_plugins._arguments import check_finite, check_integer, check_share
 from automl_plugins.arrays import FloatArray
-from automl_plugins.proposers.acquisition import faded, lower_confidence_bound, weighted
+from automl_plugins.proposers.acquisition import (
+    faded,
+    gbqr_median,
+    lower_confidence_bound,
+    weighted,
+)
 from automl_plugins.recipes import gbqr_surrogate
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
@@ -205,8 +210,7 @@ class QuantileBound(AbstractAcquisitionFunction):
             space = VectorSpace(space_of(self.model))
             batch = space.sample(_BATCH, np.random.default_rng(0))
             self._median = float(np.median(self._bound(batch)[0]))
-        # Below the median 0: a negative gain would prefer the slower of two bad candidates.
-        return (np.maximum(bound - self._median, 0.0) / np.exp(log_seconds))[:, None]
+        return gbqr_median(bound, self._median, np.exp(log_seconds))[:, None]
 
     def _bound(self, X: FloatArray) -> tuple[FloatArray, FloatArray | None]:
         mean, std, log_seconds = _predict(self, X)

@@ -17,6 +17,7 @@ import numpy as np
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import Constant
 
+from automl_plugins._arguments import level_of_caller
 from automl_plugins.formats import format_count
 from automl_plugins.frameworks import load_adapter, reader_of
 from automl_plugins.records.task_record import TaskRecord, UnnamedTask
@@ -152,7 +153,7 @@ def _align_odd(
     warnings.warn(
         f"{format_count(n, 'run')} of {record.name!r} had to be fitted to the search space."
         f" {'; '.join(map(str, coverages))}.",
-        stacklevel=4,
+        stacklevel=level_of_caller(),
     )
     return found
 
@@ -202,7 +203,7 @@ def calendar(
             f"{format_count(n_odd, 'run')} of {record.name!r} took or ended at a time"
             " that no date can have: they count as ended with the run before them. Times are Unix"
             " times in seconds.",
-            stacklevel=4,
+            stacklevel=level_of_caller(),
         )
     return found
 

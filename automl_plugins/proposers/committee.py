@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from types import MappingProxyType
 
 import numpy as np
 
+from automl_plugins._arguments import check_finite, check_share
 from automl_plugins.arrays import FloatArray
 from automl_plugins.newest import Newest
 from automl_plugins.proposers.model_based import ModelBasedProposer
@@ -45,9 +45,10 @@ class Committee:
         members: Proposers by name. While all are in their start design, the first one makes it; a
             member drawn later makes a point of its own design if that is not complete.
         prior: Relative trust by name before any evaluation; 1 where it is not given.
-
-    Attributes:
         tempering: Exponent of the likelihood, in [0, 1]; 0 keeps the prior.
+
+    Raises:
+        ValueError: Without members, or for a number outside its range.
 
     Example::
 
@@ -56,16 +57,26 @@ class Committee:
         print(proposal.member, proposal.trust)
     """
 
-    tempering = 0.5
-
     def __init__(
         self,
         members: Mapping[str, ModelBasedProposer],
         *,
-        prior: Mapping[str, float] = MappingProxyType({}),
+        prior: Mapping[str, float] | None = None,
+        tempering: float = 0.5,
     ) -> None:
+        if not members:
+            raise ValueError("A committee needs at least one member, got none.")
+        prior = {} if prior is None else prior
+        if foreign := sorted(prior.keys() - members.keys()):
+            raise ValueError(
+                f"prior names {', '.join(foreign)}; the members are {', '.join(members)}."
+            )
+        for name, value in prior.items():
+            check_finite(f"prior[{name!r}]", value, positive=True)
+        check_share("tempering", tempering)
         self.members = dict(members)
         self.prior = np.array([prior.get(name, 1.0) for name in members])
+        self.tempering = tempering
         self._trusted: Newest[dict[str, float]] = Newest()
 
     def __repr__(self) -> str:

@@ -246,9 +246,14 @@ class FittedModels:
         predictions that are all alike.
 
         Raises:
-            SurrogateFailure: If the surrogate raises.
+            TypeError: If the surrogate is not ``OutOfSample``.
+            SurrogateFailure: If it raises.
         """
-        assert isinstance(self.surrogate, OutOfSample)
+        if not isinstance(self.surrogate, OutOfSample):
+            raise TypeError(
+                f"{self.surrogate!r} cannot be judged: it has no held_out(), the predictions"
+                " for its rows that were made without them."
+            )
         known = self.learnt.values
         with as_failure("held_out of {!r}", self.surrogate):
             predicted = np.atleast_2d(self.surrogate.held_out())

@@ -74,7 +74,7 @@ class PipelineProposer:
             without meta-features the configurations of the best mean rank.
 
     Raises:
-        TypeError: For a memory or model of the wrong type.
+        TypeError: For a memory, model or fallback of the wrong type.
         ValueError: For an argument outside its range, or a memory without another task.
     """
 
@@ -94,6 +94,8 @@ class PipelineProposer:
         check_integer("n_start", n_start, 1)
         check_finite("xi", xi)
         check_choice("start", start, get_args(Start))
+        if not callable(getattr(fallback, "propose", None)):
+            raise TypeError(f"fallback must be a proposer, got {fallback!r}.")
         self.memory: AlignedMemory = task_memory(memory)
         self.model: MatrixFactorization = MatrixFactorization() if model is None else model
         self.model.check_arguments()

@@ -61,6 +61,9 @@ def transform(losses: FloatArray, kind: Target) -> Targets:
       copula transform of Salinas et al. 2020).
     * ``"standardize"``: mean 0 and standard deviation 1; constant losses become 0.
     * ``"raw"``: the losses.
+
+    Raises:
+        ValueError: For an unknown kind.
     """
     if kind == "log_regret":
         regret = losses - losses.min()
@@ -71,7 +74,9 @@ def transform(losses: FloatArray, kind: Target) -> Targets:
         return Targets(losses, ndtri((rankdata(losses) - 0.5) / len(losses)))
     if kind == "standardize":
         return Targets(losses, standardise(losses)[0])
-    return Targets(losses, losses.astype(np.float64))
+    if kind == "raw":
+        return Targets(losses, losses.astype(np.float64))
+    raise ValueError(f"target must be one of {', '.join(map(repr, TARGETS))}, got {kind!r}.")
 
 
 def effective_losses(history: History, penalised: BoolArray | None = None) -> FloatArray:

@@ -183,8 +183,11 @@ def test_times_that_no_date_can_have(to: str, seconds: float, end: float) -> Non
     if to == "smac":
         assert len(convert(record, to, space=UNIT)) == 3
         return
-    with pytest.warns(UserWarning, match="1 run of 't' took or ended at a time that no date"):
+    with pytest.warns(
+        UserWarning, match="1 run of 't' took or ended at a time that no date"
+    ) as warned:
         again = read(convert(record, to, space=UNIT), to, UNIT)
+    assert warned[0].filename == __file__
     np.testing.assert_array_equal(again.losses, record.losses)
     np.testing.assert_array_equal(again.seconds, record.seconds)
     np.testing.assert_allclose(again.times, [1.7e9, 1.7e9, 1.7e9 + 5])
@@ -260,8 +263,9 @@ def test_runs_of_another_space_are_fitted_and_it_is_said() -> None:
         np.array([1.0, 2.0, 3.0, 4.0, np.nan]),
     )
     expected = r"4 runs of 't' .* 2 of 3 runs, dropped for m in 1, clipped x in 1, imputed m in 1"
-    with pytest.warns(UserWarning, match=expected):
+    with pytest.warns(UserWarning, match=expected) as warned:
         fitted = conform(record, space)
+    assert warned[0].filename == __file__
     assert fitted.configurations == [
         {"x": 0.5, "m": "a"},
         {"x": 1.0, "m": "b"},
@@ -286,8 +290,9 @@ def test_distributions_by_name_are_a_space_for_optuna() -> None:
         "t", [{"x": 0.5, "b": 1, "z": 3}, {"x": 2.0, "b": True}], np.array([1.0, 2.0])
     )
     distributions = {"x": FloatDistribution(0, 1), "b": CategoricalDistribution([True, 1])}
-    with pytest.warns(UserWarning, match="1 run of 't' left out"):
+    with pytest.warns(UserWarning, match="1 run of 't' left out") as warned:
         study = convert(record, "optuna", space=distributions)
+    assert warned[0].filename == __file__
     (trial,) = study.trials
     assert trial.distributions == distributions and trial.params == {"x": 0.5, "b": 1}
 

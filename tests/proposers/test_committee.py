@@ -23,6 +23,7 @@ from automl_plugins.surrogates import (
     AveragedProcess,
     Feasibility,
     QuantileBoosting,
+    RandomForest,
 )
 
 
@@ -220,8 +221,7 @@ def test_the_member_is_drawn_by_its_trust() -> None:
 def test_a_member_without_merit_is_not_asked() -> None:
     history = observed(SQUARE, 25)
     good, useless = member(Funnel(0.3)), member(Unasked(0.7, 0.0))
-    one = Committee({"useless": useless, "good": good})
-    one.tempering = 1.0
+    one = Committee({"useless": useless, "good": good}, tempering=1.0)
     for k in range(25, 45):
         proposal = propose(one, history, k)
         assert (proposal.member, proposal.trust) == ("good", {"good": 1.0})
@@ -292,8 +292,7 @@ def test_it_begins_as_its_first_member() -> None:
 
 def test_a_member_in_its_own_start_continues_its_design() -> None:
     early, late = member(Funnel(0.3), n_startup=2), member(QuantileBoosting(), n_startup=8)
-    one = Committee({"late": late, "early": early})
-    one.tempering = 0.0
+    one = Committee({"late": late, "early": early}, tempering=0.0)
     assert propose(one, observed(SQUARE, 1)).member is None
     for n in (2, 7, 8):
         history = observed(SQUARE, n)
@@ -391,7 +390,13 @@ def test_expensive_configurations_must_be_worth_it() -> None:
     assert mean_x(cost_exponent=1.0, cost_budget=40) == free  # spent: cost no longer counts
 
 
-# Failures
+# Refused arguments and models
+
+
+def test_a_surrogate_that_cannot_be_judged_is_refused() -> None:
+    one = Committee({"trees": member(QuantileBoosting()), "forest": member(RandomForest())})
+    with pytest.raises(TypeError, match=r"RandomForest.* cannot be judged: it has no held_out"):
+        propose(one, observed(SQUARE, 20))
 
 
 def test_the_failure_of_a_member_is_raised() -> None:
@@ -404,3 +409,19 @@ def test_the_failure_of_a_member_is_raised() -> None:
 
     with pytest.raises(SurrogateFailure, match="no such leaf"):
         propose(Committee({"broken": member(Held(broken))}), observed(SQUARE, 20))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"members": {}}, "needs at least one member, got none"),
+        ({"prior": {"a": 1.0, "b": 2.0}}, "prior names b; the members are a"),
+        ({"prior": {"a": 0.0}}, r"prior\['a'\] must be a finite number > 0, got 0.0"),
+        ({"prior": {"a": float("nan")}}, r"prior\['a'\] must be a finite number > 0, got nan"),
+        ({"tempering": -0.1}, r"tempering must be a number in \[0, 1\], got -0.1"),
+        ({"tempering": float("nan")}, r"tempering must be a number in \[0, 1\], got nan"),
+    ],
+)
+def test_arguments_that_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Committee(**{"members": {"a": member(QuantileBoosting())}, **options})

@@ -92,7 +92,7 @@ def test_targets_increase_keep_ties_and_lead_back_into_the_observed_range(kind: 
 @pytest.mark.parametrize("kind", ["rank", "", None, 1])
 def test_unknown_targets_are_refused(kind: Any) -> None:
     with pytest.raises(ValueError, match=rf"target must be .*'normal_scores'.* got {kind!r}\."):
-        ModelSettings(RandomForest(), target=kind)
+        transform(losses(), kind)
 
 
 def test_the_way_back_by_hand() -> None:

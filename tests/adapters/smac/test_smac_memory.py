@@ -211,8 +211,10 @@ def test_without_a_complete_run_the_largest_loss_is_the_cost_of_the_others() -> 
     np.testing.assert_array_equal(again.budget, budget)
     np.testing.assert_array_equal(again.status, status)
     failed = TaskRecord("t", rows, np.full(3, math.nan), space=space())
-    with pytest.warns(UserWarning, match=r"No run of 't' has a loss.*its 3 failed ones.*cost 1"):
+    said = r"No run of 't' has a loss.*its 3 failed ones.*cost 1"
+    with pytest.warns(UserWarning, match=said) as warned:
         assert {value.cost for value in ADAPTER.write_history(failed).values()} == {1.0}
+    assert warned[0].filename == __file__
 
 
 def several(losses: Any = 1.0, instances: str = "a") -> RunHistory:
