@@ -381,7 +381,7 @@ def option_weights(arms: ArmSpace, weights: Weights) -> FloatArray:
         demand = f"weights must have one number for each of the {len(names)} options of {label!r}"
         if not isinstance(weights, Mapping):
             if np.shape(weights) != (len(names),):
-                raise ValueError(f"{demand}, got {np.size(weights)}.")
+                raise ValueError(f"{demand}, got {weights!r}.")
             weights = dict(enumerate(weights))
         indices = range(len(names))
         named = {names[k] if k not in names and k in indices else k: weights[k] for k in weights}

@@ -157,7 +157,7 @@ class Pool:
 
 def _end(document: Document, outcome: dict[str, Any] | Exception, seconds: float) -> Evaluated:
     if isinstance(outcome, Exception):
-        logger.error("trial %s raised: %s", document["tid"], outcome)
+        logger.error("trial %s raised: %r", document["tid"], outcome)
     return Evaluated(document, outcome, coarse_utcnow(), seconds)
 
 

@@ -158,22 +158,24 @@ def read_rounds(documents: Sequence[Document], search: Mapping[str, Any]) -> lis
 def charge(document: Document, cost: Cost, measured: float) -> float:
     """Seconds charged for a finished trial: by ``cost``, else ``measured``.
 
-    Failed trials may leave the cost out; ValueError for others, and for no finite number >= 0.
+    Failed trials may leave the cost out, and what ``boasf_fmin`` has noted stands in for an
+    invalid one, with which a search has ended. Else ValueError for no finite number >= 0.
     """
     if cost is None:
         return measured
     result = document["result"]
     failed = result.get("status") != STATUS_OK
+    noted = not math.isnan(as_number(note_of(document).get("seconds")))
     try:
         given = cost(result) if callable(cost) else result.get(cost)
     except Exception:
-        if not failed:
+        if not failed and not noted:
             raise
         given = None
     charged = as_number(given)
     if charged >= 0 and math.isfinite(charged):
         return charged
-    if given is None and failed:
+    if noted or (given is None and failed):
         return measured
     raise ValueError(
         f"cost={cost!r} must give seconds >= 0, got {given!r} for trial {document['tid']} with the"
@@ -189,6 +191,7 @@ def arm_report(
     split: Split | None = None,
     max_arms: int = 32,
     reward_range: tuple[float, float] | None = None,
+    cost: Cost = None,
 ) -> ArmReport:
     """How a search shared its trials and seconds among its arms.
 
@@ -204,6 +207,7 @@ def arm_report(
         max_arms: See ``boasf``.
         reward_range: The best and the worst possible loss, in either order; None scales by the
             losses.
+        cost: See ``boasf``; None is that of the search if it was a key of the result.
 
     Raises:
         TypeError: For anything but trials.
@@ -221,7 +225,9 @@ def arm_report(
         raise ValueError(
             "The trials do not store the arms: pass the search space, arm_report(trials, space)."
         )
-    situation = read_pulls(trials, arms, reward_range=loss_range(reward_range))
+    if cost is None and search is not None:
+        cost = search.get("cost")
+    situation = read_pulls(trials, arms, cost=cost, reward_range=loss_range(reward_range))
     rounds = [] if search is None else read_rounds(documents, search)
     return ArmReport.from_pulls(
         arms.names,

@@ -3,14 +3,15 @@
 ============================  ==================================================================
 ConfigSpace                   Hyperopt
 ============================  ==================================================================
-categorical                   ``hp.choice``, with weights ``hp.pchoice``
+categorical                   ``hp.choice``, with weights ``hp.pchoice``, of the values; of dicts
+                              if others are active under some of them only
 ordinal                       the index, ``hp.quniform``
 float                         ``hp.uniform``, ``hp.loguniform``
 integer                       ``hp.quniform``, ``hp.qloguniform``, all values equally likely
 normal, normal integer        ``hp.normal``, ``hp.qnormal``, clipped to the bounds; like a float
                               or an integer if these cut off more than 5 %, or on a log scale
 beta, beta integer            like a float or an integer
-constant                      nothing, its value is added
+constant                      its value
 ============================  ==================================================================
 
 Integers and ordinals are not ``hp.randint``: TPE treats its values as unordered categories.
@@ -339,17 +340,19 @@ def _restrict_param(param: Any, part: Part) -> Any:
 def expression(space: ConfigurationSpace) -> dict[str, Any]:
     """A Hyperopt search space: nodes by the name of the hyperparameter, which is the label.
 
-    A hyperparameter whose only parent is categorical is nested in the parent's options. Hyperopt
-    cannot nest by numbers or by several parents: such a hyperparameter is a node of the first
-    level, drawn every time. Forbidden clauses are lost. ``translate`` is the inverse.
+    A hyperparameter whose only parent is categorical is nested in the parent's options: the
+    objective gets ``{"kernel": {"kernel": "rbf", "gamma": 0.1}}``. Hyperopt cannot nest by numbers
+    or by several parents: such a hyperparameter is a node of the first level, drawn every time.
+    Forbidden clauses are lost. ``translate`` goes back, but for what is lost, and values with
+    nested ones that are not text: they are numbered.
 
     Args:
         space: The space to search.
 
     Example::
 
-        space = expression(ConfigurationSpace({"C": (0.01, 100.0)}))
-        fmin(objective, space, algo=gbqr, max_evals=60)
+        space = expression(ConfigurationSpace({"C": (0.01, 100.0), "kernel": ["rbf", "linear"]}))
+        fmin(lambda config: train(config["C"], config["kernel"]), space, algo=gbqr, max_evals=60)
     """
     first: dict[str, Any] = {}
     options: dict[str, list[dict[str, Any]]] = {  # by categorical: the nodes under each value
@@ -358,8 +361,6 @@ def expression(space: ConfigurationSpace) -> dict[str, Any]:
         if isinstance(parent, CategoricalHyperparameter)
     }
     for name in reversed(list(space.at)):  # children first
-        if isinstance(space[name], Constant):
-            continue
         node = _node(space[name], options.get(name, []))
         parents = {parent.name for parent in space.parents_of[name]}
         if len(parents) == 1 and (parent_name := parents.pop()) in options:
@@ -374,11 +375,16 @@ def expression(space: ConfigurationSpace) -> dict[str, Any]:
 
 def _node(hyperparameter: Any, options: Sequence[dict[str, Any]]) -> Any:
     name = hyperparameter.name
+    if isinstance(hyperparameter, Constant):
+        return plain(hyperparameter.value)
     if isinstance(hyperparameter, CategoricalHyperparameter):
+        values: list[Any] = [plain(value) for value in hyperparameter.choices]
+        if any(options):
+            values = [{name: v, **nested} for v, nested in zip(values, options, strict=True)]
         if hyperparameter.weights is None:
-            return hp.choice(name, options)
+            return hp.choice(name, values)
         weights = [float(p) for p in hyperparameter.probabilities]
-        return hp.pchoice(name, list(zip(weights, options, strict=True)))
+        return hp.pchoice(name, list(zip(weights, values, strict=True)))
     if isinstance(hyperparameter, OrdinalHyperparameter):
         return hp.quniform(name, -_HALF, len(hyperparameter.sequence) - 1 + _HALF, 1)
     low, high = hyperparameter.lower, hyperparameter.upper

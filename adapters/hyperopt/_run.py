@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from hyperopt import (
 from hyperopt.base import trials_from_docs
 
 from automl_plugins.addresses import replacing
+from automl_plugins.records.trial import as_seconds
 from automl_plugins.streams import Streams
 
 from ._pool import Evaluated, Pool
@@ -158,17 +160,27 @@ class Run:
         else:
             document["state"], document["result"] = JOB_STATE_DONE, outcome
         self.trials.refresh()
-        seconds = charge(document, self.method.cost, evaluated.seconds)
+        failure = outcome if isinstance(outcome, Exception) else None
+        error = None if self.catch_eval_exceptions else failure
+        given = as_seconds(document["result"].get("seconds"))
+        seconds = evaluated.seconds if math.isnan(given) else given
+        try:
+            seconds = charge(document, self.method.cost, seconds)
+        except Exception as raised:  # by the user's cost: what was evaluated is kept
+            error = raised
         document["misc"][NOTE] = {**note_of(document), "seconds": seconds}
         self._save()
-        if isinstance(outcome, Exception):
-            return None if self.catch_eval_exceptions else outcome
+        if failure is not None or error is not None:
+            return error
         # Hyperopt's early-stop functions read the loss of the latest trial, so it must have one.
         valued = document["result"].get("status") == STATUS_OK
         if self.early_stop_fn is not None and valued and not self._stopped:
             is_last = self.trials.trials[-1] is document and self.pool.n_workers == 1
             seen = self.trials if is_last else self._list_finished(document)
-            self._stopped, self._stop_args = self.early_stop_fn(seen, *self._stop_args)
+            try:
+                self._stopped, self._stop_args = self.early_stop_fn(seen, *self._stop_args)
+            except Exception as raised:  # other trials that have ended are still to be stored
+                return raised
             if self._stopped:
                 logger.info("Early stop: %s ended the search.", self.early_stop_fn)
         return None

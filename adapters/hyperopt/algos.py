@@ -35,7 +35,7 @@ from automl_plugins.streams import Streams
 from ._arms import Arms, ArmSpace, Split, Weights, arms_of, option_weights
 from ._pulls import Cost, Situation, last_search, read_pulls, read_rounds
 from .proposing import Algorithm, Suggest
-from .trials import NOTE, Document, new_document
+from .trials import NOTE, Document, new_document, unique_number
 
 logger = logging.getLogger("automl_plugins.adapters.hyperopt.boasf")
 
@@ -109,12 +109,13 @@ class ArmMethod(ABC):
         new: list[Document] = []
         for tid in new_ids:
             situation = self.read(domain, trials, new)
-            choice, note = self.choose(space, situation, streams, tid)
+            number = unique_number(tid, situation.known)
+            choice, note = self.choose(space, situation, streams, number)
             if choice is None:
                 break
             tried = set() if self.repeats else situation.tried.get(choice.arm, set())
             own = situation.documents(choice.arm)
-            proposed = space.propose(choice.arm, tid, own, inner, streams, tried)
+            proposed = space.propose(choice.arm, number, own, inner, streams, tried)
             if proposed is None:
                 break
             values, noted = proposed
@@ -266,8 +267,9 @@ class Boasf(ArmMethod):
         max_arms: Largest number of cells; hyperparameters that would exceed it are left whole.
             The paper has up to 32.
         inner: Suggest function inside an arm, see ``bandit``.
-        cost: Seconds charged for an evaluation: None measures them, a text is a key of the
-            result, a function gets the result. A failed trial without a cost is measured.
+        cost: Seconds charged for an evaluation: a text is a key of the result, a function gets
+            the result. None takes the key ``"seconds"`` if the result has it, else measures them,
+            as for a failed trial without a cost.
         reward_range, seed: See ``bandit``.
         paper: Whether to follow algorithm 1 of the paper: it then sets score, c, temperature,
             min_pulls and carry_debts, which cannot be given. Rewards are scaled to [0, 1] unless
@@ -332,9 +334,10 @@ class Boasf(ArmMethod):
         return "seconds" if self.max_evals is None else "trials"
 
     def search(self, arms: Arms) -> dict[str, Any]:
-        """The arms, the budget and the number of rounds."""
+        """The arms, the budget, the number of rounds, and the key of the cost if it has one."""
         budget = {name: getattr(self, name) for name in ("budget_seconds", "max_evals", "rounds")}
-        return super().search(arms) | budget
+        cost = {"cost": self.cost} if isinstance(self.cost, str) else {}
+        return super().search(arms) | budget | cost
 
     def choose(
         self, space: ArmSpace, situation: Situation, streams: Streams, tid: int

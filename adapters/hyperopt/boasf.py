@@ -218,7 +218,7 @@ def _check_point(domain: Domain, point: Mapping[str, Any]) -> Values:
         )
     known = choices(domain.expr)
     for label, value in point.items():
-        number = as_number(value)
+        number, drawn_from = as_number(value), domain.params[label].name
         if label in known and number not in known[label].possible:
             raise ValueError(
                 f"points_to_evaluate: {label!r} must be the index of an option, one of"
@@ -227,6 +227,11 @@ def _check_point(domain: Domain, point: Mapping[str, Any]) -> Values:
         if not math.isfinite(number):
             raise ValueError(
                 f"points_to_evaluate: {label!r} must be a finite number, got {value!r}."
+            )
+        if drawn_from in ("loguniform", "lognormal") and number <= 0:  # TPE would fail from now on
+            raise ValueError(
+                f"points_to_evaluate: {label!r} must be above 0, got {value!r}: it is the value"
+                " itself, not its logarithm."
             )
     point = {n: int(value) if n in known else value for n, value in point.items()}
     active = labels(domain.expr, point)

@@ -46,6 +46,7 @@ from .trials import (
     new_document,
     note_of,
     read_trial,
+    unique_number,
     values_of,
 )
 
@@ -64,6 +65,15 @@ _CALLED_HERE = {
 }
 
 _PASSED = ("new_ids", "domain", "trials", "seed_of_call")  # arguments that ``fmin`` passes
+
+
+class _WithOptions(partial[Any]):
+    """A suggest function with options, among which ``seed`` wins over that of ``mix.suggest``."""
+
+    def __call__(self, /, *args: Any, **keywords: Any) -> Any:
+        if len(args) == 3 and "seed" in keywords:  # as ``hyperopt.mix`` calls it
+            args = (*args, keywords.pop("seed"))
+        return super().__call__(*args, **keywords)
 
 
 class Algorithm(ABC, Generic[P]):
@@ -169,7 +179,7 @@ class Algorithm(ABC, Generic[P]):
             return self.suggest(new_ids, domain, trials, streams, options)
         Streams(seed)
         options = self.check_options(options)
-        return partial(self, **options, **({} if seed is None else {"seed": seed}))
+        return _WithOptions(self, **options, **({} if seed is None else {"seed": seed}))
 
     @cached_property
     def _options(self) -> list[str]:
@@ -268,8 +278,9 @@ class ProposerAlgorithm(Algorithm[P]):
         documents = all_documents(trials)
         new: list[Document] = []
         for tid in new_ids:
-            history = search.reader.read(trials, [*documents, *new])
-            proposal = self._propose(search, history, streams, tid)
+            known_now = [*documents, *new]
+            history = search.reader.read(trials, known_now)
+            proposal = self._propose(search, history, streams, unique_number(tid, known_now))
             (found,) = to_values(search.reader.known.space, proposal.vector[None])
             values = search.reader.known.labels(found)
             note = {"algo": self.name, "seed": streams.seed, **proposal.to_dict()}

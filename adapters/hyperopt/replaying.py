@@ -18,7 +18,7 @@ from automl_plugins.records.trial import CLOCK_START
 from automl_plugins.spaces.values import to_vector
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from .algos import Boasf, boasf, full_name_of
+from .algos import boasf, full_name_of
 from .boasf import boasf_fmin
 from .proposing import Suggest
 from .space import ExpressionSpace
@@ -48,7 +48,7 @@ def optimizer(algo: Suggest | str, *, name: str | None = None, **options: Any) -
         TypeError: For anything but a suggest function, or an option that it does not take.
     """
     if algo == "boasf" or algo is boasf_fmin or algo is boasf:
-        Boasf(**_with_budget(options, {"max_evals": 1}))  # bad options fail here, not later
+        boasf(**_with_budget(options, {"max_evals": 1}))  # bad options fail here, not later
         return NamedMethod(name or "automl_plugins.boasf", partial(_start_boasf, options))
     suggest = _named(algo) if isinstance(algo, str) else algo
     check_kind(

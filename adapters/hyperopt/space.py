@@ -143,10 +143,14 @@ class PyllSpace:
                     " with that space."
                 )
             return names[int(drawn)]
-        hyperparameter = self.space[label]
+        hyperparameter: Any = self.space[label]
         if isinstance(hyperparameter, OrdinalHyperparameter):
             return min(hyperparameter.sequence, key=lambda v: abs(v - drawn))
-        return round(drawn) if isinstance(hyperparameter, IntegerHyperparameter) else float(drawn)
+        if isinstance(hyperparameter, IntegerHyperparameter):
+            return round(drawn)
+        # Rounding to multiples of q may reach 0, where a log scale cannot begin.
+        rounded = hyperparameter.log and self.step(label) is not None
+        return max(float(drawn), float(hyperparameter.lower)) if rounded else float(drawn)
 
     def labels(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """What a trial with these values would have drawn, by label; the inverse of ``values``.

@@ -242,6 +242,16 @@ def _numbered(documents: Iterable[Document]) -> list[tuple[int, Document]]:
     return found
 
 
+def unique_number(tid: int, documents: Sequence[Document]) -> int:
+    """The number of a new trial among ``documents``: its own, or one after all of them.
+
+    It is not its own where Hyperopt gives a number twice, see ``_numbered``. A proposal depends on
+    the number, so these trials would all have the same configuration.
+    """
+    given = {document["tid"] for document in documents}
+    return max(given) + len(documents) if tid in given else tid
+
+
 def source_of(document: Document) -> tuple[Any, ...]:
     """The objects that a trial is read from: if one is replaced, the trial has changed."""
     result = document["result"]
@@ -269,7 +279,7 @@ def explain(trials: Trials | Document, tid: int | None = None) -> Explanation:
 
     Raises:
         TypeError: For anything but trials or a document.
-        ValueError: If there is no such trial; for a document and ``tid``.
+        ValueError: If there is no such trial, or several; for a document and ``tid``.
 
     Example::
 
@@ -283,13 +293,19 @@ def explain(trials: Trials | Document, tid: int | None = None) -> Explanation:
     allowed = "hyperopt.Trials, those that fmin was given as trials=, or a document of theirs"
     check_kind("explain", trials, Trials, allowed)
     check_integer("tid", tid, 0, optional=True)
-    documents = {document["tid"]: document for document in all_documents(trials)}
-    number = max(documents, default=0) if tid is None else tid
+    documents = all_documents(trials)
     if not documents:
         raise ValueError("There are no trials yet: fmin adds them to the trials it is given.")
-    if number not in documents:
+    number = max(document["tid"] for document in documents) if tid is None else tid
+    found = [document for document in documents if document["tid"] == number]
+    if not found:
         raise ValueError(f"There is no trial {number}; there are {len(documents)} trials.")
-    return _explain_document(documents[number])
+    if tid is not None and len(found) > 1:
+        raise ValueError(
+            f"There are {len(found)} trials with the number {number}: pass the document of one of"
+            " them, such as trials.trials[-1]."
+        )
+    return _explain_document(found[-1])
 
 
 def _explain_document(document: Document) -> Explanation:

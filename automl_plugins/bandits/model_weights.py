@@ -159,7 +159,10 @@ def failure_probability(weights: npt.ArrayLike, theta: npt.ArrayLike, n_draws: i
 def weights_by_option(
     options: Sequence[Any], weights: Mapping[Any, float], demand: str
 ) -> FloatArray:
-    """The weights in the order of the options (K,); an error begins with ``demand``."""
+    """The weights in the order of the options (K,).
+
+    ValueError, beginning with ``demand``, for a missing or unknown option, or no number.
+    """
     missing = [o for o in options if o not in weights]
     unknown = [o for o in weights if o not in options]
     if missing or unknown:
@@ -167,4 +170,7 @@ def weights_by_option(
             f"{demand}, {', '.join(map(str, options))}; missing: {missing or 'none'}, unknown:"
             f" {unknown or 'none'}."
         )
-    return np.array([weights[o] for o in options], dtype=np.float64)
+    try:
+        return np.array([weights[o] for o in options], dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{demand}, got {dict(weights)}.") from None

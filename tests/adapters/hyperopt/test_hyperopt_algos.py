@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.hyperopt import bandit, gbqr, optimizer, weighted
+from automl_plugins.adapters.hyperopt import bandit, explain, gbqr, optimizer, weighted
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 from hyperopt import (
     JOB_STATE_ERROR,
@@ -250,3 +250,33 @@ def test_algorithms_may_be_mixed(algo: Any) -> None:
     assert configs(found) == configs(again)
     other = minimise(loss, space(), mixed, 10, seed=4)
     assert configs(found) != configs(other)
+
+
+@pytest.mark.parametrize("algo", [gbqr(n_startup=3, seed=5), bandit(inner="random", seed=5)])
+def test_a_seed_of_its_own_counts_in_a_mixture_too(algo: Any) -> None:
+    alone = minimise(loss_of, space(), algo, 6, seed=1)
+    mixed = partial(mix.suggest, p_suggest=[(1.0, pickle.loads(pickle.dumps(algo)))])
+    for seed in (2, 3):
+        assert configs(minimise(loss_of, space(), mixed, 6, seed=seed)) == configs(alone)
+
+
+@pytest.mark.parametrize("algo", [weighted, bandit(inner="random"), gbqr(n_startup=20)])
+def test_numbers_that_hyperopt_gives_twice_do_not_repeat_proposals(algo: Any) -> None:
+    calls = iter(range(99))
+
+    def failing(config: dict[str, Any]) -> float:
+        if next(calls) == 2:
+            raise MemoryError
+        return loss_of(config)
+
+    left = search(algo(seed=1), 6, fn=failing)
+    read = trials_from_docs(left.trials)  # without the trial that raised
+    found = search(algo(seed=1), 12, trials=read)
+    numbers = [document["tid"] for document in found.trials]
+    assert numbers.count(5) == 8  # else Hyperopt numbers them by now as one expects
+    assert len({str(values) for values in configs(found)}) > 9
+    with pytest.raises(
+        ValueError, match="There are 8 trials with the number 5: pass the document"
+    ):
+        explain(found, 5)
+    assert explain(found).number == explain(found.trials[-1]).number == 5

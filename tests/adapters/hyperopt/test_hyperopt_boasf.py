@@ -8,9 +8,13 @@ import json
 import logging
 import math
 import pickle
+import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import fields
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -34,7 +38,9 @@ from ConfigSpace import (
 )
 from effort import Clock
 from hyperopt import (
+    JOB_STATE_DONE,
     JOB_STATE_ERROR,
+    JOB_STATE_NEW,
     STATUS_FAIL,
     STATUS_OK,
     Domain,
@@ -182,6 +188,56 @@ def test_a_cost_that_is_no_number_of_seconds_is_refused(took: Any) -> None:
     result = {"status": STATUS_OK, "loss": 0.5, "took": took}
     with pytest.raises(ValueError, match=r"cost='took' must give seconds >= 0"):
         search(lambda config: dict(result), budget_seconds=10, cost="took")
+
+
+@pytest.mark.parametrize("executor", [None, ThreadPoolExecutor], ids=["here", "threads"])
+def test_a_result_without_its_cost_ends_the_search_and_loses_nothing(
+    executor: Any, tmp_path: Path
+) -> None:
+    path, evaluated, lock = tmp_path / "trials.pkl", list[Any](), threading.Lock()
+
+    def unpriced(config: dict[str, Any]) -> dict[str, Any]:
+        result = timed(config)
+        with lock:
+            evaluated.append(config)
+            if len(evaluated) == 4:
+                del result["took"]
+        return result
+
+    trials = Trials()
+    options: dict[str, Any] = {"budget_seconds": 60, "cost": "took"}
+    refused = pytest.raises(ValueError, match=r"cost='took' must give seconds >= 0, got None")
+    with nullcontext() if executor is None else executor(3) as workers, refused:
+        search(unpriced, trials=trials, trials_save_file=str(path), executor=workers, **options)
+    for kept in (trials, pickle.loads(path.read_bytes())):
+        states = Counter(document["state"] for document in kept)
+        assert states.keys() <= {JOB_STATE_DONE, JOB_STATE_NEW}  # of which no evaluation began
+        assert states[JOB_STATE_DONE] == len(evaluated)
+    search(timed, trials=trials, **options)
+    (unpriced_trial,) = [d for d in trials if "took" not in d["result"]]
+    assert note_of(unpriced_trial)["seconds"] < 1.0  # measured
+    assert 55.0 <= sum(note_of(document)["seconds"] for document in trials) <= 60.0
+
+
+def test_seconds_of_the_result_count_as_in_fmin() -> None:
+    def told(config: dict[str, Any]) -> dict[str, Any]:
+        return {"status": STATUS_OK, "loss": loss_of(config), "seconds": 10.0}
+
+    trials, algo = Trials(), boasf(budget_seconds=100, inner="random")
+    minimise(told, space(), algo, 40, trials=trials)
+    again = search(told, budget_seconds=100)
+    assert len(trials) == len(again) == 10
+    assert str(arm_report(again)).splitlines()[0].startswith("5 arms, 10 pulls, 100.0 s;")
+
+
+@pytest.mark.parametrize("cost", ["took", lambda result: result["took"]], ids=["key", "function"])
+def test_a_report_has_the_costs_of_the_search(cost: Any) -> None:
+    trials = Trials()
+    minimise(
+        timed, space(), boasf(budget_seconds=40, cost=cost, inner="random"), 99, trials=trials
+    )
+    report = arm_report(trials) if cost == "took" else arm_report(trials, cost=cost)
+    assert report.records.seconds.sum() == sum(d["result"]["took"] for d in trials)
 
 
 # --- what can be tried --------------------------------------------------------------------

@@ -239,6 +239,18 @@ def test_a_space_that_cannot_be_translated_is_told_as_early_as_possible() -> Non
     assert len(search(recorded, 3, space)) == 3 and recorded.n_lost == 3
 
 
+def test_draws_of_a_rounded_logarithm_fit_their_own_space(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    where = {"q": hp.qloguniform("q", -3, 4, 1)}  # 0 is among its draws
+    trials = search(lambda values: values["q"], 10, where)
+    drawn = [document["misc"]["vals"]["q"][0] for document in trials.trials]
+    assert 0.0 in drawn
+    written = write_history(read_task(trials, name="t", space=where), where)
+    assert [document["misc"]["vals"]["q"][0] for document in written.trials] == drawn
+    assert not recwarn
+
+
 def test_wrong_arguments_are_told_at_once() -> None:
     store, wrong = FakeStore(), 3  # type: tuple[Any, Any]
     with pytest.raises(TypeError, match="objective must be callable"):

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from automl_plugins.adapters.hyperopt import optimizer
+from automl_plugins.adapters.hyperopt import optimizer, translate
 from automl_plugins.adapters.hyperopt._pyll import expression, labels
 from ConfigSpace import (
     AndConjunction,
@@ -33,6 +33,7 @@ from ConfigSpace import (
     OrdinalHyperparameter,
 )
 from hyperopt import Domain, anneal, pyll, rand, tpe
+from hyperopt_runs import minimise
 
 from automl_plugins.frameworks import Outcome, Problem, TrialStatus
 
@@ -118,6 +119,32 @@ def test_children_of_one_categorical_are_nested_others_always_drawn() -> None:
     assert rf == {"trees", "both", "not nb"}
     assert nb == {"C", "both"}
     Domain(None, expr)  # shared nodes are not duplicates
+
+
+def test_the_objective_gets_the_values_and_the_space_comes_back() -> None:
+    space = ConfigurationSpace({"n": [1, 2], "x": (0.0, 1.0), "z": Constant("z", 3.5)}, seed=0)
+    kernel = CategoricalHyperparameter("kernel", ["rbf", "linear"], weights=[3, 1])
+    gamma, degree = Float("gamma", (0.1, 1.0)), Constant("degree", 3)
+    space.add(kernel, gamma, degree)
+    space.add(EqualsCondition(gamma, kernel, "rbf"), EqualsCondition(degree, kernel, "linear"))
+    got: list[dict[str, Any]] = []
+
+    def objective(config: dict[str, Any]) -> float:
+        got.append(config)
+        return 0.0
+
+    minimise(objective, expression(space), rand.suggest, 20)
+    assert {config["kernel"]["kernel"] for config in got} == {"rbf", "linear"}
+    for config in got:
+        assert config["n"] in (1, 2) and 0.0 <= config["x"] <= 1.0 and config["z"] == 3.5
+        inner = config["kernel"]
+        assert set(inner) == {"kernel", "gamma" if inner["kernel"] == "rbf" else "degree"}
+        assert inner.get("degree", 3) == 3
+    back = translate(expression(space)).space
+    assert set(back) == {"n", "x", "kernel", "gamma"}
+    assert back["n"].choices == (1, 2) and back["kernel"].choices == ("rbf", "linear")
+    assert back["kernel"].probabilities.tolist() == [0.75, 0.25]
+    assert [str(condition) for condition in back.conditions] == ["gamma | kernel in {'rbf'}"]
 
 
 @pytest.mark.parametrize("algo", ALGOS)

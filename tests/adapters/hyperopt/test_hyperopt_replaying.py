@@ -125,3 +125,5 @@ def test_unknown_names_are_refused(name: str) -> None:
 def test_options_are_checked_before_a_search_starts() -> None:
     with pytest.raises(TypeError, match=r"hyperopt\.tpe does not take .*gama"):
         optimizer("tpe", gama=0.5)
+    with pytest.raises(TypeError, match="boasf takes no argument foo; it takes budget_seconds"):
+        optimizer("boasf", foo=3)

@@ -210,6 +210,23 @@ def test_early_stop_survives_failed_trials(n_workers: int, fails: str) -> None:
     assert {document["state"] for document in trials.trials} == {JOB_STATE_DONE}
 
 
+def test_an_early_stop_that_raises_ends_the_search_and_loses_nothing() -> None:
+    def raising(trials: Trials, *args: Any) -> tuple[bool, Any]:
+        raise KeyError("on purpose")
+
+    trials, meet, calls = Trials(), threading.Barrier(3), []
+
+    def together(config: dict[str, Any]) -> float:
+        calls.append(config)
+        meet.wait(30)  # all end at once
+        return loss_of(config)
+
+    with ThreadPoolExecutor(3) as workers, pytest.raises(KeyError, match="on purpose"):
+        run(together, trials=trials, executor=workers, early_stop_fn=raising)
+    assert len(calls) == 3
+    assert [d["state"] for d in trials._dynamic_trials] == [JOB_STATE_DONE] * 3
+
+
 def test_early_stop_keeps_its_arguments_as_in_fmin() -> None:
     calls: list[tuple[int, tuple[Any, ...]]] = []
 
@@ -333,6 +350,24 @@ def test_more_points_than_evaluations_are_refused_or_left() -> None:
     trials = generate_trials_to_calculate([{"model": 1, "depth": float(i)} for i in range(1, 9)])
     run(trials=trials, max_evals=5)
     assert [d["state"] for d in trials.trials] == [JOB_STATE_DONE] * 5 + [JOB_STATE_NEW] * 3
+
+
+@pytest.mark.parametrize("label", ["r", "s"])
+def test_a_point_is_a_value_and_not_its_logarithm(label: str) -> None:
+    options = [{"r": hp.loguniform("r", -5, 0)}, {"s": hp.lognormal("s", 0, 1)}]
+    point = {"model": ["r", "s"].index(label), label: -1.0}
+    with pytest.raises(ValueError, match=f"'{label}' must be above 0, got -1.0"):
+        run(space=hp.choice("model", options), points_to_evaluate=[point])
+    rounded = [{"q": hp.qloguniform("q", -3, 4, 1)}, {"n": hp.normal("n", 0, 1)}]
+    points = [{"model": 0, "q": 0.0}, {"model": 1, "n": -1.0}]
+    trials = Trials()
+    run(
+        lambda config: 0.0,
+        space=hp.choice("model", rounded),
+        points_to_evaluate=points,
+        trials=trials,
+    )
+    assert configs(trials)[:2] == points
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,7 @@ def test_zero_of_a_long_logarithmic_grid_is_an_octave() -> None:
     values = found.sample_value(2000, seed=np.random.RandomState(0))
     zeros = np.mean([known.labels({"j": value})["j"] == 0.0 for value in values])
     assert zeros == pytest.approx(math.log(2) / math.log(1700 / 0.25), abs=0.02)
+    assert known.values({"j": 0.0}) == {"j": 0.25} and known.labels({"j": 0.25}) == {"j": 0.0}
 
 
 # --- options ---------------------------------------------------------------------------------
