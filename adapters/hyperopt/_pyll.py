@@ -352,7 +352,7 @@ def expression(space: ConfigurationSpace) -> dict[str, Any]:
     Example::
 
         space = expression(ConfigurationSpace({"C": (0.01, 100.0), "kernel": ["rbf", "linear"]}))
-        fmin(lambda config: train(config["C"], config["kernel"]), space, algo=gbqr, max_evals=60)
+        fmin(lambda c: c["C"] if c["kernel"] == "rbf" else 50.0, space, algo=gbqr, max_evals=60)
     """
     first: dict[str, Any] = {}
     options: dict[str, list[dict[str, Any]]] = {  # by categorical: the nodes under each value

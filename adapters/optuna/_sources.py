@@ -15,7 +15,15 @@ from optuna.study import Study
 from automl_plugins._arguments import describe
 from automl_plugins.addresses import file_of, is_to_come
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.memories import AUTO, Memory, TaskMemory, hint_of_kind, recorded_space
+from automl_plugins.meta.memories import (
+    AUTO,
+    Known,
+    Memory,
+    TaskMemory,
+    hint_of_kind,
+    read_memory,
+    recorded_space,
+)
 from automl_plugins.meta.recognition import RecognisedMemory
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.values import to_values
@@ -92,6 +100,13 @@ def read_sources(sources: AnySources | None, task: str | None = None) -> Sources
     else:
         tasks = [record.configurations for record in known]
     return Sources(memory, Foresight(distributions, tasks), marks)
+
+
+def read_known(memory: AnySources | None) -> Known:
+    """``read_memory``, which takes a storage of studies, and its address, too."""
+    if _holds_studies(memory):
+        return _of_studies(memory, of_storage=True)[0]  # type: ignore[arg-type]
+    return read_memory(memory)  # type: ignore[arg-type]
 
 
 def _holds_studies(sources: Any) -> bool:

@@ -17,7 +17,7 @@ from optuna.study import Study
 from automl_plugins._arguments import check_integer
 from automl_plugins.meta.designs import diverse
 from automl_plugins.meta.designs.design import Design, Suggestion
-from automl_plugins.meta.memories import Memory, read_memory, take_conditions
+from automl_plugins.meta.memories import Memory, take_conditions
 from automl_plugins.meta.tasks import TaskDescription
 from automl_plugins.meta.warm_start import AnyDesign, WarmStart, advise, n_suggestions
 from automl_plugins.proposers.design import space_filling
@@ -25,6 +25,7 @@ from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
+from ._sources import read_known
 from .space import Distributions, distributions_in, read_space, value_in
 from .trials import check_study
 
@@ -69,8 +70,8 @@ def enqueue_initial_design(
     Args:
         study: The study, maximised or minimised.
         design: A design of ``automl_plugins.meta``, its name, or the ``Design`` it has returned.
-        memory: A ``MetaDataset``; a ``MetaStore``, its path or address; or the name of a bundled
-            memory. Not needed for a ready ``Design``.
+        memory: A ``MetaDataset``; a ``MetaStore``, its path or address; studies, their storage or
+            its address; or the name of a bundled memory. Not needed for a ready ``Design``.
         X: The data of the task, from which meta-features are computed.
         y: Its target.
         meta_features: Its meta-features instead. Without either all known tasks weigh the same.
@@ -108,7 +109,7 @@ def enqueue_initial_design(
     if search_space is None and isinstance(design, Design) and mode != "add":
         found = replace(design, suggestions=design.suggestions[:k])
     else:
-        known = None if memory is None else read_memory(memory)
+        known = None if memory is None else read_known(memory)
         asked = _find_space(study if search_space is None else search_space)
         space, distributions = read_space(asked)
         if known is not None and not isinstance(asked, ConfigurationSpace):

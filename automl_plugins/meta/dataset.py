@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +19,7 @@ from automl_plugins.meta.alignment import AlignOptions, Coverage, MemoryMismatch
 from automl_plugins.meta.tasks import MetaTask, meta_feature_names_of, meta_feature_values
 from automl_plugins.records.checks import check_shape
 from automl_plugins.records.scores import by_task, tame
-from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.records.task_record import TaskRecord, as_records
 from automl_plugins.records.trial import Status, known_seconds
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -108,7 +109,7 @@ class MetaDataset:
                 lies in it.
         """
         by_name: dict[str, list[TaskRecord]] = {}
-        for record in records:
+        for record in as_records(records):
             if len(record):
                 by_name.setdefault(record.name, []).append(record)
         if not by_name:
@@ -122,7 +123,10 @@ class MetaDataset:
         tasks: list[MetaTask] = []
         columns, coverage = [], []
         for name, group in by_name.items():
-            features = {k: v for record in group for k, v in record.meta_features.items()}
+            features: dict[str, float] = {}
+            for record in group:  # the later ones win, but for what they do not know
+                given = record.meta_features.items()
+                features |= {k: v for k, v in given if k not in features or not math.isnan(v)}
             tags = {k: v for record in group for k, v in record.tags.items()}
             task = MetaTask(name, features, tags)
             runs, covered = _runs_of(task, group, vector_space, options)
@@ -139,7 +143,7 @@ class MetaDataset:
 
     def aligned(self, space: ConfigurationSpace, **options: Unpack[AlignOptions]) -> MetaDataset:
         """The same runs in another search space; arguments and errors of ``from_records``."""
-        if space == self.space:
+        if space == self.space and not options:
             return self
         return MetaDataset.from_records(self.records(), space, **options)
 
@@ -170,7 +174,7 @@ class MetaDataset:
         return self.subset(lambda task: task.name not in names)
 
     def records(self) -> list[TaskRecord]:
-        """The runs in plain values as they were recorded, without imputed ones, task by task."""
+        """The runs in plain values of this space, without imputed ones, task by task."""
         recorded = self.vectors
         if self.imputed is not None:
             recorded = np.where(self.imputed, np.nan, recorded)

@@ -42,7 +42,7 @@ from automl_plugins.meta.plain import (
     plain_tags,
     space_of,
 )
-from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.records.task_record import TaskRecord, as_records
 from automl_plugins.records.trial import Status
 
 FORMAT = "automl_plugins records"
@@ -84,7 +84,7 @@ def write_records(path: str | os.PathLike[str], records: Iterable[TaskRecord]) -
         TypeError: For a value that is neither text, number, bool nor None.
         ValueError: For another suffix, an infinite value, or more than can be read.
     """
-    write_searches(path, [StoredSearch(record) for record in records])
+    write_searches(path, [StoredSearch(record) for record in as_records(records)])
 
 
 def read_records(path: str | os.PathLike[str]) -> list[TaskRecord]:

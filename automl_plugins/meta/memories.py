@@ -13,7 +13,7 @@ from ConfigSpace import ConfigurationSpace
 from ConfigSpace.conditions import Condition, EqualsCondition, InCondition
 
 from automl_plugins._arguments import describe, did_you_mean, hint_of_seed
-from automl_plugins.addresses import check_exists, is_to_come
+from automl_plugins.addresses import as_path, check_exists, is_to_come
 from automl_plugins.arrays import FloatArray
 from automl_plugins.frameworks import adapter_of, owner_of
 from automl_plugins.meta.alignment import MemoryMismatch, note_coverage
@@ -67,6 +67,9 @@ def open_memory(
             f"exclude must be names of tasks, got the text {exclude!r}: [{exclude!r}]."
         )
     known = read_memory(memory)
+    names = names_of(known)
+    if names and set(names) <= set(exclude):
+        raise ValueError(f"exclude leaves no task: the memory has {', '.join(names)} only.")
     if isinstance(known, MetaDataset):
         return known.without(*exclude).aligned(space)
     return MetaDataset.from_records([r for r in known if r.name not in exclude], space)
@@ -100,8 +103,9 @@ def read_memory(memory: Memory | None) -> Known:
                 " address of a store that is there (MetaStore(...) makes one), or the name of a"
                 f" bundled memory: {', '.join(LEARNERS)}."
             ) from None
-        if os.path.isdir(memory) and (owner := owner_of(os.fspath(memory))) is not None:
-            return [owner.read_task(os.fspath(memory))]
+        path = str(as_path(memory))
+        if os.path.isdir(path) and (owner := owner_of(path)) is not None:
+            return [owner.read_task(path)]
         with open_store(memory) as store:
             return store.records()
     if memory is not None and callable(found := getattr(memory, "records", None)):

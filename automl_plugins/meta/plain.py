@@ -15,11 +15,15 @@ from typing import Any
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 
+from automl_plugins._arguments import check_kind
 from automl_plugins.arrays import FloatArray
 from automl_plugins.records.checks import refuse_rows
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.choices import DECODERS, ENCODERS
 from automl_plugins.spaces.values import choices_of
+
+#: Name of what was computed from the runs of several tasks, and is kept with one of them.
+OF_SEVERAL_TASKS = "two_stage_sources"
 
 _DEPTH = 10  # of conditions: the time that ConfigSpace takes doubles with each further one
 
@@ -86,6 +90,7 @@ def plain_columns(record: TaskRecord) -> dict[str, list[float | None]]:
 
 def plain_meta_features(meta_features: Mapping[str, Any], *, task: str) -> dict[str, float | None]:
     """Meta-features by name as floats, None for NaN; an error for what cannot be stored."""
+    check_kind("meta_features", meta_features, Mapping, "numbers by name, as meta_features(X, y)")
     plain: dict[str, float | None] = {}
     for name, value in meta_features.items():
         number = isinstance(value, int | float | np.integer | np.floating | np.bool_)
@@ -112,6 +117,7 @@ def meta_features_of(plain: Mapping[str, float | None], *, task: str) -> dict[st
 
 def plain_tags(tags: Mapping[str, str], *, task: str) -> dict[str, str]:
     """Tags by name, with the errors of ``check_text``."""
+    check_kind("tags", tags, Mapping, "texts by name")
     for name, value in tags.items():
         check_text(name, f"Task {task!r}: the name of a tag")
         check_text(value, f"Task {task!r}: the tag {name!r}")

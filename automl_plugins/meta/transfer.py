@@ -14,6 +14,7 @@ import numpy as np
 
 from automl_plugins import surrogates
 from automl_plugins.arrays import FloatArray
+from automl_plugins.meta.plain import OF_SEVERAL_TASKS
 from automl_plugins.newest import Newest
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class TransferTemplate(_Template["TwoStageTransfer"]):
             return surrogates.Sources.fit(dataset, kernel=kernel, max_rows=max_rows)
         from automl_plugins.meta.store import StoreError
 
-        place = dataset.tasks[0].name, "two_stage_sources"
+        place = dataset.tasks[0].name, OF_SEVERAL_TASKS
         version = _version(dataset, kernel, max_rows)
         try:
             kept = store.load_artifact(*place, version=version)

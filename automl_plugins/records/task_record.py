@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -254,6 +254,15 @@ def parameter_columns(
             f"{', '.join(map(repr, both))} cannot be a hyperparameter and what was measured."
         )
     return list(parameters)
+
+
+def as_records(records: Iterable[TaskRecord]) -> list[TaskRecord]:
+    """A list of records; of one, too. TypeError for anything else."""
+    if isinstance(records, TaskRecord):
+        return [records]
+    if not isinstance(records, Iterable):
+        raise TypeError(f"records must be TaskRecords, such as store.records(), got {records!r}.")
+    return list(records)
 
 
 def float_column(frame: pd.DataFrame, name: str) -> FloatArray:

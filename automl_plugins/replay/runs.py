@@ -119,7 +119,9 @@ def replay(
         require(library, needed_by="automl_plugins.replay", extra="evidence")
     import pandas as pd
 
-    tables = [table] if isinstance(table, Table) else list(table)
+    # A frame would be taken for its columns; ``_check`` refuses it.
+    is_one = isinstance(table, Table) or hasattr(table, "columns")
+    tables: list[Table] = [table] if is_one else list(table)  # type: ignore[list-item,arg-type]
     given = list(seed) if isinstance(seed, Iterable) else [seed]
     methods = _methods(optimizer)
     _check(tables, given, budget, unit, n_workers)
@@ -138,9 +140,9 @@ def replay(
     settings = {
         "budget": seconds if in_seconds else n_trials,
         "unit": unit,
-        "n_workers": n_workers,
+        "n_workers": int(n_workers),
         "overhead": bool(overhead),
-        "max_trials": max_trials if in_seconds else None,
+        "max_trials": int(max_trials) if in_seconds else None,
         "version": 1,
     }
     journal = None
@@ -368,7 +370,7 @@ class Journal:
         if other := sorted(t for t, data in seen if data and self._digests.get(t, data) != data):
             raise ValueError(
                 f"{self.path} holds runs on table {', '.join(other)} as it was before its records"
-                " changed: choose another file."
+                " changed (or its search space): choose another file."
             )
         size = self._size()
         end = self._end = entries[-1]["end"] if entries else 0

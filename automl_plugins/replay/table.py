@@ -19,6 +19,7 @@ from automl_plugins.records.checks import as_floats, check_seconds, check_shape
 from automl_plugins.records.task_record import float_column, parameter_columns
 from automl_plugins.replay.frames import cells_of, check_values, frame_of, infer_space
 from automl_plugins.replay.lookup import Answer, RecordedConfigurations
+from automl_plugins.spaces.choices import ENCODERS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,6 +132,7 @@ class Table:
         names = parameter_columns(frame, parameters, measured)
         check_values(frame[names])
         if frame[names].duplicated().any() and repeats == "mean":
+            frame = frame.assign(**{column: float_column(frame, column) for column in measured})
             groups = frame.groupby(names, dropna=False, sort=False, observed=True)
             frame = groups[measured].mean().reset_index()
         notes: tuple[str, ...] = ()
@@ -193,11 +195,15 @@ class Table:
         return cls.from_frame(name=name, space=space, repeats=repeats, **known)
 
     def digest(self) -> str:
-        """A hash of all that is recorded, equal for equal tables."""
+        """A hash of all that is recorded and of the search space but its defaults."""
         found = hashlib.blake2b(digest_size=16)
         recorded = (self.losses, self.seconds, self.curves, self.curve_seconds)
         arrays = [None if array is None else array.tolist() for array in recorded]
-        found.update(repr((list(self.space), self._recorded.values, self.steps, arrays)).encode())
+        space = self.space.to_serialized_dict(ENCODERS)
+        for hyperparameter in space["hyperparameters"]:
+            hyperparameter.pop("default_value", None)
+        parts = [space[name] for name in ("hyperparameters", "conditions", "forbiddens")]
+        found.update(repr((parts, self._recorded.values, self.steps, arrays)).encode())
         return found.hexdigest()
 
     def with_losses(

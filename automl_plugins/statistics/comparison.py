@@ -12,6 +12,7 @@ from automl_plugins._arguments import check_choice
 from automl_plugins._versions import require
 from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.formats import format_count, format_number, join_names
+from automl_plugins.records.trial import as_number
 from automl_plugins.statistics.results import BudgetComparison, Comparison
 from automl_plugins.statistics.runs import UNITS, Label, Notes, Runs, Unit, runs_of, searches_frame
 from automl_plugins.statistics.significance import (
@@ -83,7 +84,7 @@ def compare(
     check_choice("unit", unit, UNITS)
     check_choice("short_runs", short_runs, SHORT_RUNS)
     check_choice("zero_method", zero_method, ZERO_METHODS)
-    if not 0 < alpha < 1:
+    if not 0 < as_number(alpha) < 1:
         raise ValueError(f"alpha must be in (0, 1), got {alpha!r}.")
     frame, notes = _read_frame(data, label)
     matrices, score_notes = _score_matrices(frame, budgets, unit, short_runs, higher_is_better)
@@ -264,7 +265,9 @@ def tidy_scores(
     if budgets is None:
         budgets, note = _common_budget(runs, kept, unit)
         notes = (*notes, note)
-    points = sorted({float(b) for b in (budgets if isinstance(budgets, Iterable) else [budgets])})
+    if isinstance(budgets, str) or not isinstance(budgets, Iterable):
+        budgets = [budgets]
+    points = sorted({as_number(b) for b in budgets})
     if not points or not all(0 < value < np.inf for value in points):
         raise ValueError(f"budgets must be positive and finite, got {budgets!r}.")
     regrets = runs.regret_at(np.array(points))

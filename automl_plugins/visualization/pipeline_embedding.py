@@ -59,6 +59,9 @@ def plot_pipeline_embedding(
             raise ValueError(
                 f"{argument} must have one entry for each of {n} pipelines, got {len(given)}."
             )
+    # By place, as the pipelines are, whatever index a series has.
+    labels = None if labels is None else list(labels)
+    names = None if names is None else list(names)
     if labels is not None and values is not None:
         raise ValueError("Colours show labels or values: pass one of them.")
     places, axes = _plane(model, dimensions)

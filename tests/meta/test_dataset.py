@@ -124,6 +124,32 @@ def test_nothing_to_learn_from(records: list[TaskRecord], told: str) -> None:
         MetaDataset.from_records(records)
 
 
+def test_one_record_is_enough() -> None:
+    assert len(MetaDataset.from_records(record("a", [1.0, 2.0]))) == 2  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"must be TaskRecords, such as store\.records\(\), got 3"):
+        MetaDataset.from_records(3)  # type: ignore[arg-type]
+
+
+def test_options_count_in_an_equal_space_too() -> None:
+    space = unit("x", "g")
+    known = [{"x": 0.1, "g": 0.2}, {"x": 0.3}]
+    data = MetaDataset.from_records([TaskRecord("a", known, np.zeros(2), space=space)])
+    assert data.aligned(unit("x", "g")) is data
+    assert len(data.aligned(unit("x", "g"), missing="drop")) == 1
+    filled = data.aligned(unit("x", "g"), defaults={"g": 0.9})
+    assert filled.vectors[1].tolist() == pytest.approx([0.9, 0.3])
+    with pytest.raises(ValueError, match="missing must be"):
+        data.aligned(unit("x", "g"), missing="typo")  # type: ignore[arg-type]
+
+
+def test_an_unknown_meta_feature_replaces_none() -> None:
+    parts = [
+        record("a", [1.0], meta_features={"n": n, "m": m})
+        for n, m in ((5.0, np.nan), (np.nan, 2.0))
+    ]
+    assert MetaDataset.from_records(parts).tasks[0].meta_features == {"n": 5.0, "m": 2.0}
+
+
 def test_tasks_are_left_out() -> None:
     data = MetaDataset.from_records([record(n, [float(i)]) for i, n in enumerate("abc")])
     left = data.without("b")

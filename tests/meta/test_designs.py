@@ -384,12 +384,13 @@ def test_tasks_without_usable_runs_change_nothing(design: InitialDesign) -> None
         for i in range(4)
     ]
     others = [
+        TaskRecord("f", records[0].configurations, np.full(4, np.nan), meta_features={"n": 2.0}),
         TaskRecord("p", [{"k": "p", "x": 0.1}], np.zeros(1), meta_features={"n": 2.0}),
         TaskRecord("c", [{"c": 0.1}, {"c": 0.2}], np.arange(2.0), meta_features={"n": 3.0}),
     ]
     found, beside = (
         design(space, MetaDataset.from_records(known, space), {"n": 2.0}, 3)
-        for known in (records, [others[0], *records, others[1]])
+        for known in (records, [*others[:2], *records, others[2]])
     )
     assert beside.configurations == found.configurations
     np.testing.assert_array_equal(beside.scores, found.scores)

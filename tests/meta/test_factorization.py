@@ -318,9 +318,13 @@ def test_arguments_of_the_wrong_type_are_refused(options: Any) -> None:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_a_saved_model_comes_back(tmp_path: Path, kernel: Kernel) -> None:
+def test_a_saved_model_comes_back(
+    tmp_path: Path, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = MatrixFactorization(4, kernel=kernel, epochs=2).fit(_low_rank())
-    path = tmp_path / "model.npz"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    path = "~/model.npz"
     model.save(path)
     back = MatrixFactorization.load(path)
     assert back.get_params() == model.get_params()

@@ -15,14 +15,21 @@ import pytest
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
 
 import automl_plugins
-from automl_plugins.meta import MemoryMismatch, MetaDataset, MetaStore, TaskRecord, bundled
+from automl_plugins.meta import (
+    MemoryMismatch,
+    MetaDataset,
+    MetaStore,
+    TaskRecord,
+    bundled,
+    memories,
+)
 from automl_plugins.meta.bundled import (
     HYPERPARAMETERS,
     LEARNERS,
     METRICS,
     REGRESSIONS,
 )
-from automl_plugins.meta.memories import AlignedMemory, TaskMemory
+from automl_plugins.meta.memories import AlignedMemory, TaskMemory, open_memory, read_memory
 from automl_plugins.meta.recognition import RecognisedMemory, recognise, task_memory
 from automl_plugins.meta.warm_start import advise
 from automl_plugins.records.history import History
@@ -95,6 +102,31 @@ def test_a_store_is_remembered_and_its_path_is_read(tmp_path: Path) -> None:
         assert names(memory) == ("b",)  # one search, one memory
     by_path = TaskMemory(path)
     assert by_path.store is None and names(by_path) == ("a", "b", "later")
+
+
+def test_a_home_folder_may_be_written_as_a_tilde(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    folder, asked = tmp_path / "smac3_output", []
+
+    class Owner:
+        def read_task(self, path: str) -> TaskRecord:
+            asked.append(path)
+            return records("a")[0]
+
+    folder.mkdir()
+    monkeypatch.setattr(memories, "owner_of", lambda path: Owner())
+    assert [task.name for task in read_memory("~/smac3_output")] == ["a"]  # type: ignore[union-attr]
+    assert asked == [str(folder)]
+
+
+@pytest.mark.parametrize("exclude", [["a", "b"], ("a", "b", "c")])
+def test_an_exclusion_of_everything_is_named(exclude: Any) -> None:
+    for memory in (records("a", "b"), MetaDataset.from_records(records("a", "b"))):
+        with pytest.raises(ValueError, match="exclude leaves no task: the memory has a, b only"):
+            open_memory(memory, a_space(), exclude=exclude)
 
 
 @pytest.mark.parametrize("task", [None, "a"])

@@ -158,6 +158,8 @@ class TestReading:
             (pd.Series([1.5, 2.5, 3.5], dtype="category"), "classification"),
             (pd.array([1, 2, 3, 4], dtype="Int64"), "regression"),
             (np.array([[0], [1], [0], [1]]), "classification"),
+            (pd.DataFrame({"y": pd.Categorical([1.5, 2.5, 3.5])}), "classification"),
+            (pd.DataFrame({"y": [1.5, 2.5, 3.5]}), "regression"),
         ],
     )
     def test_the_task_of_a_target(self, y: Any, task: str) -> None:

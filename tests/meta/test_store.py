@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sqlalchemy as sa
+from ConfigSpace import ConfigurationSpace
 from known_runs import assert_same
 from known_runs import kernel_record as record
 from known_runs import kernel_space as space
@@ -248,6 +249,8 @@ WRONG: list[tuple[Act, type[Exception], str]] = [
     ),
     (lambda s: s.delete_task("new"), ValueError, "has no task 'new'"),
     (lambda s: s.delete_search("x", task="iris"), ValueError, "in the task 'iris'"),
+    (lambda s: s.describe("iris", meta_features=[1, 2]), TypeError, "numbers by name"),
+    (lambda s: s.describe("iris", tags="x"), TypeError, "tags takes texts by name; got"),
     (lambda s: s.save_artifact("iris", "a", {"x": [s]}, version="1"), TypeError, "of objects"),
     (lambda s: s.save_artifact("new", "a", {"x": [1]}, version="1"), ValueError, "no task 'new'"),
     (lambda s: s.import_(__file__), ValueError, "not a file of recorded runs"),
@@ -386,6 +389,78 @@ def test_an_older_file_changes_no_description(store: MetaStore, tmp_path: Path) 
     (task,) = store.tasks()
     assert task.meta_features == {"n": 5000}
     assert task.tags == {"owner": "bob", "old": "y"}  # what is missing is added
+
+
+def test_an_older_file_narrows_no_space_and_a_newer_one_widens_it(
+    store: MetaStore, tmp_path: Path
+) -> None:
+    def runs(*depths: int, upper: int, **known: Any) -> TaskRecord:
+        space = ConfigurationSpace({"depth": (1, upper)})
+        return TaskRecord(
+            "t", [{"depth": d} for d in depths], np.array(depths) / 9, space=space, **known
+        )
+
+    def depths(of: MetaStore) -> list[int]:
+        return [c["depth"] for record in of.dataset().records() for c in record.configurations]
+
+    store.add(runs(2, 5, upper=5), search="s", keys=["0", "1"])
+    store.export(tmp_path / "old.json")
+    store.add(runs(40, upper=50, framework="optuna", seed=3), search="s", keys=["2"])
+    store.export(tmp_path / "new.json")
+    before = contents(store)
+    assert store.import_(tmp_path / "old.json") == 0
+    assert contents(store) == before
+    assert depths(store) == [2, 5, 40]
+    with MetaStore(tmp_path / "other.db") as other:
+        other.import_(tmp_path / "old.json")
+        assert other.import_(tmp_path / "new.json") == 1
+        assert depths(other) == [2, 5, 40]
+        (info,) = other.searches()
+        assert (info.framework, info.seed) == ("optuna", 3)  # which the old file did not know
+        # One that contradicts what is there changes nothing of it.
+        kinds = TaskRecord(
+            "t",
+            [{"depth": "deep"}],
+            np.zeros(1),
+            space=ConfigurationSpace({"depth": ["deep", "flat"]}),
+        )
+        with MetaStore(tmp_path / "third.db") as third:
+            third.add(kinds, search="s", keys=["3"])
+            third.export(tmp_path / "other.json")
+        other.import_(tmp_path / "other.json")
+        assert depths(other) == [2, 5, 40]
+
+
+def test_what_is_unknown_replaces_no_meta_feature(store: MetaStore, tmp_path: Path) -> None:
+    store.describe("t", meta_features={"skew": 1.5, "n": np.nan})
+    store.describe("t", meta_features={"skew": np.nan, "n": 100})
+    assert store.tasks()[0].meta_features == {"skew": 1.5, "n": 100}
+    store.describe("u", meta_features={"skew": np.nan})
+    store.export(tmp_path / "all.json", ["u"])
+    store.describe("u", meta_features={"skew": 2.0})
+    store.import_(tmp_path / "all.json")
+    assert store.tasks()[1].meta_features == {"skew": 2.0}
+
+
+def test_a_store_is_not_exported_onto_itself(tmp_path: Path) -> None:
+    path = tmp_path / "runs.json"
+    with MetaStore(path) as store:
+        store.record("a", {"x": 1}, 0.1)
+        before = path.read_bytes()
+        for same in (path, tmp_path / "." / "runs.json"):
+            with pytest.raises(ValueError, match=r"runs\.json is the store itself"):
+                store.export(same)
+        assert path.read_bytes() == before
+
+
+def test_filters_that_leave_nothing_are_named(store: MetaStore) -> None:
+    store.add(record())
+    with pytest.raises(
+        ValueError, match=r"exclude=\['iris'\]: the store has 'iris' \(framework 'op"
+    ):
+        store.dataset(exclude=["iris"])
+    with pytest.raises(ValueError, match="no runs to learn from with framework='Optuna'"):
+        store.dataset(framework="Optuna")
 
 
 def test_export_and_import(store: MetaStore, tmp_path: Path) -> None:

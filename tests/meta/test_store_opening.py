@@ -23,6 +23,7 @@ import sqlalchemy as sa
 from known_runs import kernel_record as record
 
 from automl_plugins.meta import TaskRecord
+from automl_plugins.meta.memories import read_memory
 from automl_plugins.meta.store import MetaStore, StoreError, connection, rows, schema
 
 
@@ -50,6 +51,14 @@ def test_an_export_is_no_store(path: Path) -> None:
     with pytest.raises(StoreError, match="An export is imported into a store") as refused:
         MetaStore(export)
     assert f"import_({str(export)!r})" in str(refused.value)
+
+
+def test_a_frame_of_runs_is_no_store(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("C,loss\n1,0.5\n")
+    with pytest.raises(StoreError, match=r"TaskRecord.from_frame\(pandas.read_csv\(") as refused:
+        read_memory(path)
+    assert repr(str(path)) in str(refused.value)
 
 
 def test_addresses_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

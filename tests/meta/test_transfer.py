@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,29 @@ def test_a_store_keeps_the_first_stage(tmp_path: Path, fits: Mock) -> None:
         store.add(records(0.5)[0])
         TransferTemplate(TaskMemory(store)).for_space(SPACE)
         assert fits.call_count == 4
+
+
+@pytest.mark.parametrize("deleted", ["task", "search"])
+def test_what_a_store_keeps_is_deleted_with_any_of_its_tasks(tmp_path: Path, deleted: str) -> None:
+    """It holds runs of all of them, and is kept with the first."""
+    path = tmp_path / "memory.db"
+
+    def kept() -> list[str]:
+        with sqlite3.connect(path) as connection:
+            return [name for (name,) in connection.execute("SELECT name FROM meta_artifacts")]
+
+    with MetaStore(path) as store:
+        for record in SOURCES:
+            store.add(record, search=f"search of {record.name}")
+        first, *_, last = (record.name for record in SOURCES)
+        store.save_artifact(first, "own", {"a": [1.0]}, version="1")
+        TransferTemplate(TaskMemory(store)).for_space(SPACE)
+        assert sorted(kept()) == ["own", "two_stage_sources"]
+        if deleted == "task":
+            store.delete_task(last)
+        else:
+            store.delete_search(f"search of {last}")
+        assert kept() == ["own"]
 
 
 @pytest.mark.parametrize(

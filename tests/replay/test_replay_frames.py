@@ -223,6 +223,9 @@ def test_repeats_are_refused_or_averaged() -> None:
     assert last.curves is not None and (last.curves[:, 0] == last.losses).all()
     with pytest.raises(ValueError, match="repeats must be None or 'mean', got 'median'"):
         Table.from_frame(frame, repeats="median", **arguments)
+    text = frame.assign(loss=["1.0", "5.0", "crashed", "7.0"])
+    with pytest.raises(ValueError, match="Column 'loss' must be numbers"):
+        Table.from_frame(text, repeats="mean", **arguments)
 
 
 def test_a_given_space_is_used() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from ConfigSpace import ConfigurationSpace
+from ConfigSpace import ConfigurationSpace, Integer
 from effort import count_calls
 from pandas.testing import assert_frame_equal
 
@@ -339,7 +339,7 @@ def at_one(
 
 
 def test_what_is_no_table_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"Table.from_frame\(.*\); got a str"):  # of its columns
+    with pytest.raises(TypeError, match=r"Table.from_frame\(.*\); got a DataFrame"):
         run(at_random, pd.DataFrame({"n": [1], "loss": [0.5]}))
 
 
@@ -352,11 +352,16 @@ def test_changed_records_are_refused(tmp_path: Path) -> None:
         Table("t", space, configs, losses + 1.0),
         Table("t", space, configs, losses, seconds=2.0),
         Table("t", space, [*configs[:9], {"n": 12}], losses),
+        Table("t", ConfigurationSpace({"n": (0, 99)}), configs, losses),
     ):
         with pytest.raises(ValueError, match="on table t as it was before its records changed"):
             run(at_one, changed, path=path, budget=3)
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
     run(at_one, Table("t", space, configs, losses), path=path, budget=3)  # equal ones continue
+    elsewhere = ConfigurationSpace({"n": Integer("n", (0, 39), default=7)})  # as do these
+    options = {"path": path, "budget": 3, "n_workers": np.int64(1)}
+    run(at_one, Table("t", elsewhere, configs, losses), **options)
+    assert (tmp_path / "runs.csv").read_bytes() == before["runs.csv"]
 
 
 def test_runs_without_seconds_take_the_median() -> None:

@@ -101,6 +101,15 @@ def test_higher_is_better_mirrors_the_losses() -> None:
     assert " 0 " in tied and "-0" not in tied
 
 
+def test_numbers_given_as_text_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"alpha must be in \(0, 1\), got '0.05'"):
+        compare(random_frame(8, 4), alpha="0.05")  # type: ignore[arg-type]
+    rows = [("t", method, 0, k, 0.5) for method in "ab" for k in (1, 2, 3)]
+    tidy = pd.DataFrame(rows, columns=["table", "method", "seed", "trial", "regret"])
+    with pytest.raises(ValueError, match=r"budgets must be positive and finite, got .*'12'"):
+        compare(tidy, budgets="12")  # type: ignore[arg-type]
+
+
 def test_alpha_is_the_level_of_the_adjusted_p() -> None:
     frame = random_frame(8, 4)
     p = compare(frame).pairs["p_finner"]

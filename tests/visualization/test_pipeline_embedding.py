@@ -44,6 +44,13 @@ def test_each_label_has_its_points(model: MatrixFactorization) -> None:
     assert {trace.name: len(trace.x) for trace in figure.data} == {"svm": 8, "tree": 4}
     assert list(figure.data[1].text) == [f"pipeline {i}" for i in (1, 4, 7, 10)]
     assert len({trace.marker.color for trace in figure.data}) == 2
+    # By place, whatever the index of a series.
+    pandas = pytest.importorskip("pandas")
+    index = list(range(12))[::-1]
+    shown = plot_pipeline_embedding(
+        model, labels=pandas.Series(labels, index), names=pandas.Series(names, index)
+    )
+    assert shown == figure
 
 
 def test_values_are_colours(model: MatrixFactorization) -> None:

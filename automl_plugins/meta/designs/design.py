@@ -115,7 +115,12 @@ def align_memory(
             f"None of the {len(memory)} runs of the memory completed: it knows no good"
             " configuration."
         )
-    return memory
+    # A task of which every run failed knows no good configuration either.
+    worked = [not np.isnan(memory.complete_losses[rows]).all() for rows in memory.rows]
+    if all(worked):
+        return memory
+    kept = {task.name for task, any_worked in zip(memory.tasks, worked, strict=True) if any_worked}
+    return memory.subset(lambda task: task.name in kept)
 
 
 def make_design(

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins._arguments import check_choice, check_finite, check_integer
 from automl_plugins._versions import require
-from automl_plugins.addresses import replacing
+from automl_plugins.addresses import as_path, replacing
 from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.factorization.processes import (
     LARGEST,
@@ -296,7 +296,7 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
             FileNotFoundError: If there is none.
         """
         try:
-            with open(path, "rb") as file:
+            with as_path(path).open("rb") as file:
                 arrays = read_arrays(file)
             header = json.loads(str(arrays["header"]))
             if header["format"] != FORMAT or not isinstance(header["version"], int):

@@ -219,6 +219,8 @@ class Target:
 def read_target(y: Any, *, task: str = "auto", n_rows: int) -> Target:
     """The target of ``n_rows`` rows; what ``"auto"`` is, see ``meta_features``."""
     check_choice("task", task, ("auto", *TASKS))
+    if len(getattr(y, "columns", ())) == 1:
+        y = y[y.columns[0]]
     array = np.asarray(y, dtype=None if hasattr(y, "dtype") else object)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]

@@ -16,6 +16,7 @@ from ConfigSpace import ConfigurationSpace
 
 from automl_plugins._arguments import check_finite, check_kind
 from automl_plugins._versions import require
+from automl_plugins.addresses import as_path
 from automl_plugins.meta.alignment import AlignOptions
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.files import StoredSearch, read_searches, write_searches
@@ -39,11 +40,11 @@ class MetaStore:
     names begin with ``meta_``. Nothing else, in particular no data and no code; ``delete_task``
     and ``delete_search`` remove it for good.
 
-    Any number of threads and processes may read and write at once. Each method is one
-    transaction: it happens in full or not at all, so a writer that is killed loses at most the
-    run that it was writing. A run has a key that is unique in its search; a run that is there
-    already is left as it is, so that writing it again, or importing the same runs twice, adds
-    nothing.
+    Any number of threads and processes may read and write at once. Each method that writes is one
+    transaction (``import_`` one for each search): it happens in full or not at all, so a writer
+    that is killed loses at most the run that it was writing. A run has a key that is unique in its
+    search; a run that is there already is left as it is, so that writing it again, or importing
+    the same runs twice, adds nothing.
 
     An SQLite file must lie on a local disk: network file systems do not lock reliably. Stores
     pickle as their address, with its password if it has one, and survive a fork.
@@ -333,15 +334,25 @@ class MetaStore:
         Arguments and errors are those of ``records`` and ``MetaDataset.from_records``.
         """
         records = self.records(tasks, exclude=exclude, tags=tags, framework=framework)
+        if not records and (stored := self.records()):
+            asked = {"tasks": tasks, "exclude": exclude, "tags": tags, "framework": framework}
+            given = ", ".join(f"{name}={value!r}" for name, value in asked.items() if value)
+            there = sorted({f"{r.name!r} (framework {r.framework!r})" for r in stored})
+            raise ValueError(
+                f"There are no runs to learn from with {given}: the store has {', '.join(there)}."
+            )
         return MetaDataset.from_records(records, space, **options)
 
     def export(self, path: str | os.PathLike[str], tasks: Collection[str] | None = None) -> None:
         """Write all runs, or those of some tasks, to one file (see ``files.write_records``).
 
         Raises:
-            ValueError: For a task that is not there, a suffix other than .json.xz and .json, or
-                more runs than can be imported at a time: 256 MB of JSON.
+            ValueError: For a task that is not there, a suffix other than .json.xz and .json, the
+                file of the store itself, or more runs than can be imported at a time: 256 MB of
+                JSON.
         """
+        if self._database.is_sqlite and as_path(path).resolve() == self._database.file.resolve():
+            raise ValueError(f"{path} is the store itself: name another file.")
         keep = self._filter(tasks, (), None)
         found = self._database.read(partial(rows.read_searches, keep=keep, with_keys=True))
         searched = {stored.record.name for stored in found}

@@ -24,6 +24,7 @@ from sqlalchemy.engine import Connection, Row
 from automl_plugins._arguments import check_integer
 from automl_plugins.meta.files import DAMAGE, StoredSearch, read_arrays
 from automl_plugins.meta.plain import (
+    OF_SEVERAL_TASKS,
     check_name,
     check_text,
     digest,
@@ -37,6 +38,7 @@ from automl_plugins.meta.plain import (
     space_of,
 )
 from automl_plugins.meta.tasks import MetaTask
+from automl_plugins.meta.union import union_space
 from automl_plugins.records.task_record import TaskRecord
 
 from .connection import StoreError
@@ -121,7 +123,10 @@ def _content_keys(rows: Sequence[Sequence[object]]) -> list[str]:
 
 
 def describe(connection: Connection, task: Mapping[str, Any], *, keep: bool = False) -> int:
-    """Make a task or add to what is known, the new winning unless ``keep``; returns its id."""
+    """Make a task or add to what is known, the new winning unless ``keep``; returns its id.
+
+    An unknown meta-feature (NaN) replaces nothing.
+    """
     name = {"name": task["name"]}
     row = _ensure(connection, tasks, name, {"meta_features": "{}", "tags": "{}"})
     if not task["meta_features"] and not task["tags"]:
@@ -135,7 +140,11 @@ def describe(connection: Connection, task: Mapping[str, Any], *, keep: bool = Fa
     new = {}
     for column, text in old.items():
         stored, given = json.loads(text), task[column]
-        new[column] = encode(given | stored if keep else stored | given)
+        low, high = (given, stored) if keep else (stored, given)
+        # What could not be computed this time, which is None, does not replace what is known.
+        new[column] = encode(
+            low | {n: v for n, v in high.items() if v is not None or n not in low}
+        )
     if new != old:
         connection.execute(tasks.update().where(tasks.c.id == row.id).values(new))
     return int(row.id)
@@ -150,12 +159,39 @@ def add_runs(connection: Connection, rows: Rows, *, keep: bool = False) -> int:
         row = _ensure(connection, spaces, {"digest": digest(rows.space)}, {"space": rows.space})
         known["space_id"] = row.id
     made = _ensure(connection, searches, unique, {"framework": ""} | known)
+    if keep:
+        known = _missing(connection, made, known)
     if any(getattr(made, name) != value for name, value in known.items()):
         connection.execute(searches.update().where(searches.c.id == made.id).values(known))
     if not rows.runs:
         return 0
     new = [run | {"search_id": made.id} for run in rows.runs]
     return len(connection.execute(_insert(connection, runs).returning(runs.c.id), new).all())
+
+
+def _missing(connection: Connection, made: Row[Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """What a stored search lacks of what is ``known`` from a file, which may be older.
+
+    Its space is the union of both: in a narrower one its runs would be clipped. If the two
+    contradict each other the stored one stays.
+    """
+    lacking = {name: value for name, value in known.items() if not getattr(made, name)}
+    stored, given = made.space_id, known.get("space_id")
+    if stored is None or given in (None, stored):
+        return lacking
+    both = _read_spaces(connection, {stored, given})
+    try:
+        union = union_space(
+            [TaskRecord(made.name, [], np.empty(0), space=s) for s in both.values()]
+        )
+    except ValueError:
+        return lacking
+    if union != both[stored]:
+        text = encode(plain_space(union))
+        lacking["space_id"] = _ensure(
+            connection, spaces, {"digest": digest(text)}, {"space": text}
+        ).id
+    return lacking
 
 
 def delete_task(connection: Connection, name: str) -> int | None:
@@ -165,6 +201,7 @@ def delete_task(connection: Connection, name: str) -> int | None:
         return None
     of_task = sa.select(searches.c.id).where(searches.c.task_id == task)
     count = _count_runs(connection, of_task)
+    connection.execute(artifacts.delete().where(artifacts.c.name == OF_SEVERAL_TASKS))
     connection.execute(tasks.delete().where(tasks.c.id == task))
     _delete_unused_spaces(connection)
     return count
@@ -180,9 +217,8 @@ def delete_search(connection: Connection, name: str, task: str | None) -> int | 
         return None
     ids = [row.id for row in found]
     count = _count_runs(connection, ids)
-    connection.execute(
-        artifacts.delete().where(artifacts.c.task_id.in_({row.task_id for row in found}))
-    )
+    of_tasks = artifacts.c.task_id.in_({row.task_id for row in found})
+    connection.execute(artifacts.delete().where(of_tasks | (artifacts.c.name == OF_SEVERAL_TASKS)))
     connection.execute(searches.delete().where(searches.c.id.in_(ids)))
     _delete_unused_spaces(connection)
     return count

@@ -134,6 +134,11 @@ def _recognise_file(path: Path) -> None:
             hint = (
                 f"An export is imported into a store: MetaStore('runs.db').import_({str(path)!r})."
             )
+        elif path.name.endswith(".csv"):
+            hint = (
+                f"TaskRecord.from_frame(pandas.read_csv({str(path)!r}), name=..., loss=...) makes"
+                " a record of the runs on one task, and a list of records is a memory."
+            )
         raise StoreError(
             f"{path} is not an SQLite file, or it is damaged; it was left as it is. {hint}"
         )

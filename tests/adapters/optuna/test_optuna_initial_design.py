@@ -108,6 +108,21 @@ def test_enqueued_once_in_every_storage(kind: str, tmp_path: Path) -> None:
 # --- values ---------------------------------------------------------------------------------
 
 
+def test_studies_of_a_storage_are_a_memory(tmp_path: Path) -> None:
+    storage = f"sqlite:///{tmp_path / 'studies.db'}"
+    for name in ("one", "two"):
+        study = optuna.create_study(storage=storage, study_name=name)
+        study.optimize(objective, n_trials=12)
+    asked = [optuna.create_study() for _ in range(3)]
+    studies = [optuna.load_study(study_name=n, storage=storage) for n in ("one", "two")]
+    for new, memory in zip(
+        asked, (storage, optuna.storages.RDBStorage(storage), studies), strict=True
+    ):
+        enqueue_initial_design(new, memory=memory, search_space=MODEL)
+    suggested = [fixed(new) for new in asked]
+    assert len(suggested[0]) == 5 and suggested == [suggested[0]] * 3
+
+
 @pytest.mark.filterwarnings("ignore:Choices for a categorical distribution")  # the tuple
 def test_values_are_those_of_the_distributions() -> None:
     choices: Any = (None, True, 1.5, "x", ("a", 1))
