@@ -113,11 +113,6 @@ def finished_documents(trials: Trials) -> list[Document]:
     return sorted(done, key=lambda d: (sortable(unix_time(d["refresh_time"])), d["tid"]))
 
 
-def owns(source: str) -> bool:
-    """Whether ``curves`` can read a path or address: never, for Hyperopt writes only pickles."""
-    return False
-
-
 # --- trials of the core ----------------------------------------------------------------------
 
 

@@ -109,15 +109,10 @@ class RecognisedMemory:
 
     A hyperparameter of the space is one of a learner's if it has its name, as the library calls it
     or with the prefix of a pipeline's step (that of one step, which has most of them), if it can
-    vary, and if its values are of the same kind: numbers where the memory has numbers, categories
-    of which the memory knows some. A learner is recognised if the space has at least two of its
-    hyperparameters, and they are at least half of all that can vary; of several learners that of
-    which the space has the most. A random forest and extra trees have the same ones: it is the
-    random forest. Where others have equally many, such as ``C`` and ``class_weight`` of ``svm``
-    and ``logistic_regression``, none is recognised.
-
-    Names are the same for regressions and classifications: where the space has as many of a
-    learner's two memories, the tasks of both are used.
+    vary, and if its values are of the same kind. A learner is recognised if the space has at least
+    two of its hyperparameters, and they are at least half of all that can vary; of several
+    learners that of which the space has the most; where others have equally many, none (but a
+    random forest rather than extra trees). Regressions and classifications serve together.
 
     A search among several algorithms is of no learner: at least two of the hyperparameters must be
     active whatever the choices that are not the learner's.

@@ -46,7 +46,7 @@ def test_each_label_has_its_points(model: MatrixFactorization) -> None:
     assert len({trace.marker.color for trace in figure.data}) == 2
     # By place, whatever the index of a series.
     pandas = pytest.importorskip("pandas")
-    index = list(range(12))[::-1]
+    index = [*range(1, 12), 0]
     shown = plot_pipeline_embedding(
         model, labels=pandas.Series(labels, index), names=pandas.Series(names, index)
     )
