@@ -97,6 +97,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "semicolons.csv").write_text("task;a;b\n1;0.5;0.25\n")
     (folder / "binary.csv").write_bytes(bytes(range(256)))
     (folder / "foreign.db").write_text("no database, but a text that is long enough")
+    (folder / "other.json").write_text('{"precious": 1}')
     write_store(f"{folder}/store.db")
     return folder
 
@@ -362,6 +363,7 @@ def test_deleting_has_to_be_confirmed(
         ("store show store.db titanic", "has no task 'titanic'; it has iris, wine."),
         ("store export store.db x.json --task titanic", "has no task 'titanic'"),
         ("store export store.db x.csv", "must end in .json.xz"),
+        ("store export store.db other.json", "exists, and no export has written it"),
         ("store import missing.db nothing.json", "There is no file 'nothing.json'"),
         ("store delete store.db", "Name what to delete"),
         ("store delete store.db --task titanic", "has no task 'titanic'"),

@@ -84,8 +84,7 @@ class GBQRFacade(Facade):
     _options: ClassVar[tuple[str, ...]] = (*GBQROptions.__annotations__, "min_trials")
 
     def __init__(self, scenario: Scenario, target_function: Any = None, **parts: Any) -> None:
-        known = [*_PARTS, *self._options]
-        refuse_foreign(type(self).__name__, parts, known, _OF_SCENARIO)
+        self.check_parts(parts)
         options = {name: parts.pop(name) for name in self._options if name in parts}
         allowed = "a Scenario first, then the target function"
         check_kind(type(self).__name__, scenario, Scenario, allowed)
@@ -124,6 +123,16 @@ class GBQRFacade(Facade):
                 " pass a ProposerConfigSelector."
             )
         return selector.explain(config)
+
+    @classmethod
+    def check_parts(cls, parts: Mapping[str, Any]) -> None:
+        """Raise TypeError for an argument that the facade does not take, or a class of parts."""
+        refuse_foreign(cls.__name__, parts, [*_PARTS, *cls._options], _OF_SCENARIO)
+        for name, part in parts.items():
+            if isinstance(part, type):
+                raise TypeError(
+                    f"{name} must be an object, got the class {part.__name__}: make one of it."
+                )
 
     @classmethod
     def _refuse_unused(cls, options: Mapping[str, Any], replacing: list[str]) -> None:

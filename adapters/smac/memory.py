@@ -27,7 +27,7 @@ from automl_plugins.meta.plain import digest, encode, plain_configuration
 from automl_plugins.meta.recorder import Recorder, SearchRecorder, WritableStore, search_name
 from automl_plugins.records.search import Search
 from automl_plugins.records.task_record import TaskRecord, UnnamedTask
-from automl_plugins.records.trial import Status
+from automl_plugins.records.trial import Status, as_number
 from automl_plugins.spaces.values import as_configuration, to_vector, values_of
 
 from ._private import scenario_of
@@ -175,11 +175,15 @@ def write_history(
 ) -> RunHistory:
     """Runs as a run history, for ``tell`` of a facade, or to be saved for SMAC.
 
-    A configuration that was evaluated again has another seed each time: 0, 1, ... SMAC has no
-    pruned trials, and its model takes costs at face value: a run that was pruned or at a lower
-    budget has the status TIMEOUT and, like a failed one, the cost of the worst complete run, or
-    else of the largest loss (SMAC cannot fit its model to an infinite one). ``read_task`` restores
-    the true losses and budgets. Facades with budgets do not take such trials, which have none.
+    A configuration that was evaluated again has another seed each time: 0, 1, ... A scenario with
+    ``deterministic=True`` runs seed 0 only: tell it no others, or SMAC never replaces a
+    configuration that has them, however good the others become.
+
+    SMAC has no pruned trials, and its model takes costs at face value: a run that was pruned or at
+    a lower budget has the status TIMEOUT and, like a failed one, the cost of the worst complete
+    run, or else of the largest loss (SMAC cannot fit its model to an infinite one). ``read_task``
+    restores the true losses and budgets. Facades with budgets do not take such trials, which have
+    none.
     ``RunHistory.add`` scans all earlier trials: 1 000 runs take seconds, 10 000 minutes.
 
     Args:
@@ -194,9 +198,12 @@ def write_history(
 
         history = write_history(record, scenario.configspace)
         for key, value in history.items():
-            config = history.get_config(key.config_id)
-            facade.tell(TrialInfo(config, seed=key.seed), value, save=False)
+            if key.seed == 0 or not scenario.deterministic:
+                config = history.get_config(key.config_id)
+                facade.tell(TrialInfo(config, seed=key.seed), value, save=False)
     """
+    if crash_cost is not None and math.isnan(as_number(crash_cost)):
+        raise ValueError(f"crash_cost must be a number, got {crash_cost!r}.")
     space = space_of(record, space)
     record = conform(record, space)
     if crash_cost is None:

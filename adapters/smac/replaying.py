@@ -76,6 +76,8 @@ def optimizer(
         inspect.signature(facade).bind(None, **parts)
     except TypeError as error:
         raise TypeError(f"{facade.__name__} does not take these parts: {error}.") from None
+    if (check_parts := getattr(facade, "check_parts", None)) is not None:
+        check_parts({name: part for name, part in parts.items() if not isinstance(part, type)})
     return SMACMethod(facade, label(facade.__name__) if name is None else name, extra, parts)
 
 

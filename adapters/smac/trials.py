@@ -16,7 +16,8 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ from automl_plugins.addresses import as_path
 from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.records.history import History
 from automl_plugins.records.scores import HUGE
-from automl_plugins.records.trial import Status, Trial, as_number, as_seconds, sortable
+from automl_plugins.records.trial import Status, Trial, as_number, as_seconds
 from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import as_configuration, to_vector, values_of
 
@@ -116,7 +117,8 @@ class Run:
             for key, value in history.items()
             if value.status != StatusType.RUNNING
         ]
-        return sorted(done, key=lambda trial: trial[2].endtime)
+        ends = _known_ends(value.endtime for _, _, value in done)
+        return [done[i] for i in np.argsort(ends, kind="stable")]
 
     def read(self, finished: Iterable[FinishedTrial]) -> list[Trial]:
         """Trials with values of the run's space; those at the highest budget have no step."""
@@ -139,6 +141,12 @@ def check_one_objective(who: str, scenario: Scenario) -> None:
             f"{who} takes one objective, the scenario has {n}: {scenario.objectives}. Combine"
             " them into one cost, or use a facade with parts of SMAC only."
         )
+
+
+def _known_ends(ends: Iterable[float]) -> FloatArray:
+    """The ends (n,) of trials in the order of asking; an unknown one, 0, is the latest before."""
+    given = np.fromiter(ends, dtype=np.float64)
+    return np.where(given > 0.0, given, np.maximum.accumulate(np.maximum(given, 0.0)))
 
 
 def owns(source: str) -> bool:
@@ -190,16 +198,41 @@ def _read_file(file: Path) -> Run:
     space_file, scenario_file = file.with_name("configspace.json"), file.with_name("scenario.json")
     if not space_file.is_file():
         raise ValueError(f"{file} needs the search space in {space_file.name} next to it.")
-    space = ConfigurationSpace.from_json(space_file)
+    with _intact(space_file):
+        space = ConfigurationSpace.from_json(space_file)
     # Not Scenario.load, which refuses files of other versions.
-    known = json.loads(scenario_file.read_text()) if scenario_file.is_file() else {}
-    try:  # RunHistory.load takes a broken file for an empty one
-        json.loads(file.read_text())
-    except ValueError as error:
-        raise ValueError(f"{file} is not valid JSON: {error}.") from None
+    known = _read_object(scenario_file) if scenario_file.is_file() else {}
+    _read_object(file)  # RunHistory.load takes a broken file for an empty one
     history = RunHistory()
-    history.load(file, configspace=space)
+    with _intact(file):
+        history.load(file, configspace=space)
+        for key in history:
+            history.get_config(key.config_id)
     return _describe(history, space, known)
+
+
+def _read_object(file: Path) -> dict[str, Any]:
+    with _intact(file):
+        try:
+            found = json.loads(file.read_text())
+        except ValueError as error:
+            raise ValueError(f"{file} is not valid JSON: {error}.") from None
+        if not isinstance(found, dict):
+            raise TypeError(f"it holds a {type(found).__name__}")
+    return found
+
+
+@contextmanager
+def _intact(file: Path) -> Iterator[None]:
+    """Raise ValueError with the name of the file if the block cannot read it."""
+    try:
+        yield
+    except (LookupError, AttributeError, TypeError, ValueError) as error:
+        if str(error).startswith(str(file)):
+            raise
+        raise ValueError(
+            f"{file} is not what SMAC 2 writes, or is damaged ({type(error).__name__}: {error})."
+        ) from error
 
 
 def describe_run(history: RunHistory, scenario: Scenario) -> Run:
@@ -241,13 +274,14 @@ class Rows:
         finished: dict[int, list[Pair]] = {}
         ends: dict[int, tuple[float, int]] = {}
         running: dict[int, None] = {}
+        known_ends = _known_ends(value.endtime for value in history.values())
         for place, (key, value) in enumerate(history.items()):
             trial = self._read(history, key, value)
             if trial.status == Status.RUNNING:
                 running[key.config_id] = None
                 continue
             finished.setdefault(key.config_id, []).append((key, trial))
-            end = sortable(trial.ended), place  # without times: the order of asking
+            end = known_ends[place], place
             ends[key.config_id] = min(ends.get(key.config_id, end), end)
         order = sorted(finished, key=ends.__getitem__)
         level = loss_budget([[trial for _, trial in finished[i]] for i in order], self.min_trials)

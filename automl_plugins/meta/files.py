@@ -55,6 +55,7 @@ _XZ_MEMORY = 2**27  # bytes that decompressing may take; our own files take 9 MB
 _PIECE = 2**20  # bytes that are unpacked before their number is checked
 _LARGEST_ARRAYS = 2**30  # bytes
 _DIGEST = 16  # bytes
+_HEAD_BYTES = 64  # of a file, in which the digest is
 _HEAD = re.compile(rb'\{"digest":"([^"]*)",')
 # What reading anything but our own data may raise.
 DAMAGE = (LookupError, TypeError, ValueError, AttributeError, RecursionError, OverflowError)
@@ -112,6 +113,21 @@ def write_searches(path: str | os.PathLike[str], searches: Sequence[StoredSearch
         data = lzma.compress(data, preset=6)
     with replacing(path) as file:
         file.write(data)
+
+
+def check_replaceable(path: str | os.PathLike[str]) -> None:
+    """Raise ValueError if there is a file of another kind, such as a run history of SMAC."""
+    path = as_path(path)
+    if not path.is_file() or not path.stat().st_size:
+        return
+    opened = lzma.open if path.name.endswith(".xz") else open
+    try:
+        with opened(path, "rb") as file:
+            begins = file.read(_HEAD_BYTES)
+    except (lzma.LZMAError, EOFError):
+        begins = b""
+    if not _HEAD.match(begins):
+        raise ValueError(f"{path} exists, and no export has written it: name another file.")
 
 
 def read_searches(path: str | os.PathLike[str]) -> list[StoredSearch]:

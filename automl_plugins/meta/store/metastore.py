@@ -19,7 +19,12 @@ from automl_plugins._versions import require
 from automl_plugins.addresses import as_path
 from automl_plugins.meta.alignment import AlignOptions
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.files import StoredSearch, read_searches, write_searches
+from automl_plugins.meta.files import (
+    StoredSearch,
+    check_replaceable,
+    read_searches,
+    write_searches,
+)
 from automl_plugins.meta.plain import check_name, plain_float
 from automl_plugins.meta.tasks import MetaTask
 from automl_plugins.records.task_record import TaskRecord
@@ -348,11 +353,12 @@ class MetaStore:
 
         Raises:
             ValueError: For a task that is not there, a suffix other than .json.xz and .json, the
-                file of the store itself, or more runs than can be imported at a time: 256 MB of
-                JSON.
+                file of the store itself or of anything but records, or more runs than can be
+                imported at a time: 256 MB of JSON.
         """
         if self._database.is_sqlite and as_path(path).resolve() == self._database.file.resolve():
             raise ValueError(f"{path} is the store itself: name another file.")
+        check_replaceable(path)
         keep = self._filter(tasks, (), None)
         found = self._database.read(partial(rows.read_searches, keep=keep, with_keys=True))
         searched = {stored.record.name for stored in found}

@@ -21,7 +21,7 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from known_runs import FakeStore
 from smac import HyperbandFacade, RandomFacade, RunHistory, Scenario
 from smac.callback import Callback
-from smac.runhistory import StatusType
+from smac.runhistory import StatusType, TrialInfo
 
 from automl_plugins.frameworks import Outcome, Problem
 from automl_plugins.meta import TaskRecord
@@ -177,6 +177,20 @@ def test_broken_files_are_errors(tmp_path: Path) -> None:
         curves(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["runhistory.json", "scenario.json", "configspace.json"])
+@pytest.mark.parametrize("content", ["{}", "[]", "null", "{", '{"data": [{"config_id": 1}]}'])
+def test_files_of_something_else_are_errors_that_name_them(
+    name: str, content: str, tmp_path: Path
+) -> None:
+    optimize(tmp_path, name="p", n=2)
+    (tmp_path / "p" / "0" / name).write_text(content)
+    if (name, content[:2]) in {("scenario.json", "{}"), ("scenario.json", '{"')}:
+        curves(tmp_path, table="p", method="m")  # facts that are missing may be given
+        return
+    with pytest.raises(ValueError, match=r"(runhistory|scenario|configspace)\.json is not "):
+        curves(tmp_path, table="p", method="m")
+
+
 # --- tasks ------------------------------------------------------------------------------------
 
 
@@ -198,6 +212,23 @@ def test_a_repeated_configuration_is_written_with_another_seed() -> None:
     assert [value.cost for value in history.values()] == [1.0, 3.0, 3.0]
     failed = ADAPTER.write_history(record, crash_cost=9.0)
     assert [value.cost for value in failed.values()] == [1.0, 9.0, 3.0]
+    with pytest.raises(ValueError, match="crash_cost must be a number, got 'a'"):
+        ADAPTER.write_history(record, crash_cost="a")
+
+
+def test_a_deterministic_scenario_continues_from_repeated_runs(tmp_path: Path) -> None:
+    rows = [{"x": 0.7, "m": "a"}, {"x": 0.7, "m": "a"}]
+    history = ADAPTER.write_history(TaskRecord("t", rows, np.full(2, 0.7), space=space()))
+    scenario = Scenario(space(), deterministic=True, n_trials=10, output_directory=tmp_path)
+    with quiet():
+        facade = RandomFacade(scenario, easy, logging_level=False)
+        for key, value in history.items():  # as ``write_history`` shows it
+            if key.seed == 0 or not scenario.deterministic:
+                config = history.get_config(key.config_id)
+                facade.tell(TrialInfo(config, seed=key.seed), value, save=False)
+        best: Any = facade.optimize()
+    costs: list[Any] = [value.cost for value in facade.runhistory.values()]
+    assert best["x"] == min(costs) < 0.7
 
 
 def test_without_a_complete_run_the_largest_loss_is_the_cost_of_the_others() -> None:

@@ -271,6 +271,10 @@ def test_facades_and_parts_are_checked() -> None:
         optimizer("Randon")
     with pytest.raises(TypeError, match=r"RandomFacade does not take .*modle"):
         optimizer("Random", modle=None)
+    with pytest.raises(
+        TypeError, match=r"AutoFacade takes no argument foo; it takes model, .*memory"
+    ):
+        optimizer("Auto", foo=3)
     with pytest.raises(ValueError, match="n_trials, overwrite, seed cannot be given"):
         optimizer("Random", scenario={"seed": 1, "n_trials": 3}, overwrite=False)
 

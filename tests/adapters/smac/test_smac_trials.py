@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 from automl_plugins.adapters.smac import ADAPTER, GBQRFacade
-from automl_plugins.adapters.smac.trials import Rows, adjusted_means, canonical, loss_budget
+from automl_plugins.adapters.smac.trials import (
+    Rows,
+    adjusted_means,
+    canonical,
+    loss_budget,
+    runs_of,
+)
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, Float, InCondition
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,6 +70,15 @@ def test_rows_are_in_the_order_in_which_they_finished_first() -> None:
     assert read(*trials).number.tolist() == [1, 2, 0]
     again = read(*trials, (1, {"endtime": 30.0, "seed": 7, "cost": 6.0}))
     assert again.number.tolist() == [1, 2, 0] and again.losses.tolist() == [3.5, 2.0, 0.0]
+
+
+def test_trials_told_without_times_stay_where_they_were_told() -> None:
+    told = [1.0, 0.5, 0.2, 0.9]
+    ends = [7.0, 0.0, 9.0, 0.0]
+    trials = [(i, {"cost": told[i], "endtime": ends[i]}) for i in range(4)]
+    assert read(*trials).losses.tolist() == told
+    (run,) = runs_of(run_history(*trials))
+    assert [value.cost for _, _, value in run.finished()] == told
 
 
 def test_an_empty_run_history_is_an_empty_history() -> None:
