@@ -96,11 +96,11 @@ class ArmMemory(StudyReader):
         self.armless: list[int] = []  # complete trials served here that did not ask for the arm
 
     def view(self, study: Study, trial: FrozenTrial) -> View:
-        """See the base class; the first complete trial defines the cells."""
+        """See the base class; the first complete trial with a parameter defines the cells."""
         view = super().view(study, trial)
         if self._split is not None and self.arms is None:
-            status = Status.COMPLETE
-            first = next((row for row in view.columns.trials if row.status == status), None)
+            complete = (row for row in view.columns.trials if row.status == Status.COMPLETE)
+            first = next((row for row in complete if row.distributions), None)
             if first is not None:
                 self.arms = self._split.cells(first.distributions)
                 self._forget()  # only now the trials can be assigned to arms

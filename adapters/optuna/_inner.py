@@ -12,7 +12,7 @@ from typing import Any
 from zlib import crc32
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution
-from optuna.samplers import BaseSampler, RandomSampler, TPESampler
+from optuna.samplers import BaseSampler, GridSampler, RandomSampler, TPESampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
@@ -103,7 +103,10 @@ class InnerSamplers:
                 sampler.reseed_rng()
 
     def _fresh(self, n_arms: int, seed: int) -> BaseSampler:
-        made: BaseSampler = self._make(self._inner or self._default_for(n_arms), seed)
+        factory = self._inner or self._default_for(n_arms)
+        made: BaseSampler = self._make(factory, seed)
+        if isinstance(made, GridSampler):  # trials take places in its order, which the seed makes
+            made = self._make(factory, self.streams.integer("order of a grid"))
         return made
 
     def _make(self, factory: Any, seed: int) -> Any:

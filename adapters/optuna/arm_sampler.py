@@ -10,6 +10,7 @@ from typing import Any, TypedDict
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.logging import get_logger
+from optuna.samplers import BruteForceSampler, GridSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
@@ -226,10 +227,14 @@ class ArmSampler(SeededSampler):
             seen = known.study_of(study, arms, arm)
             grid = None if view is None else known.grid(view, arms, arm)
         own = _private.study_key(study), arm
+        n_arms = 1 if arms is None else len(arms)
+        sampler = self._samplers.of_trial(own, n_arms, trial.number)
+        if isinstance(sampler, GridSampler | BruteForceSampler):
+            grid = None  # they repeat nothing, and want to be asked in the objective's order
         return Pull(
             arms=arms,
             arm=arm,
-            sampler=self._samplers.of_trial(own, 1 if arms is None else len(arms), trial.number),
+            sampler=sampler,
             study=seen,
             grid=grid,
             samplers=self._samplers,

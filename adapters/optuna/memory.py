@@ -14,7 +14,7 @@ from typing import Any, Unpack
 import numpy as np
 import optuna
 from ConfigSpace import ConfigurationSpace
-from optuna.distributions import BaseDistribution
+from optuna.distributions import BaseDistribution, check_distribution_compatibility
 from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
@@ -107,6 +107,12 @@ def _labels(
     study: Study, table: str | None, method: str | None, seed: int | None
 ) -> tuple[str, str, int]:
     parts = study.study_name.split("/")
+    if len(parts) > 3 and not {"table", "method"} <= study.user_attrs.keys() and not table:
+        raise ValueError(
+            f"Study {study.study_name!r}: a name has at most three parts,"
+            " '<table>/<method>/<seed>'. Set the user attributes table, method and seed, or pass"
+            " them."
+        )
     named = dict(zip(("table", "method", "seed"), parts, strict=False)) if len(parts) > 1 else {}
     given = {"table": table, "method": method, "seed": seed}
     given = {key: value for key, value in given.items() if value is not None}
@@ -118,8 +124,11 @@ def _labels(
             " or pass them in Python."
         )
     try:
-        return str(found["table"]), str(found["method"]), int(found["seed"] or 0)
-    except ValueError:
+        number = found["seed"] or 0
+        if isinstance(number, float) and not number.is_integer():
+            raise ValueError
+        return str(found["table"]), str(found["method"]), int(number)
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(
             f"Study {study.study_name!r}: the seed {found['seed']!r} is not a whole number."
         ) from None
@@ -258,7 +267,8 @@ def write_history(
             creates one in memory, named like the task.
 
     Raises:
-        ValueError: If the space is not known, or none of the runs fits it.
+        ValueError: If the space is not known, none of the runs fits it, or a parameter is of
+            another kind in the study, to which nothing is added then.
     """
     if isinstance(space, Mapping) and not isinstance(space, ConfigurationSpace):
         distributions = dict(space)
@@ -271,8 +281,24 @@ def write_history(
         with quiet():
             study = optuna.create_study(study_name=record.name)
         study.set_user_attr("table", record.name)
-    study.add_trials(_make_trials(record, distributions, -1.0 if is_maximized(study) else 1.0))
+    made = list(_make_trials(record, distributions, -1.0 if is_maximized(study) else 1.0))
+    _check_kinds(study, distributions_in(made))
+    study.add_trials(made)
     return study
+
+
+def _check_kinds(study: Study, distributions: Distributions) -> None:
+    """Raise ValueError for a parameter that is of another kind in the study."""
+    known = distributions_in(study.get_trials(deepcopy=False))
+    for name in known.keys() & distributions.keys():
+        try:
+            check_distribution_compatibility(known[name], distributions[name])
+        except ValueError as error:
+            raise ValueError(
+                f"{name!r} is {known[name]} in the study {study.study_name!r}, and"
+                f" {distributions[name]} in the runs ({error}) Nothing was added: pass space= with"
+                " the distributions of the study."
+            ) from None
 
 
 def _make_trials(

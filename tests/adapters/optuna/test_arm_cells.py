@@ -75,6 +75,15 @@ def cell_by_hand(values: dict[str, Any]) -> tuple[bool, ...]:
 # --- cells ----------------------------------------------------------------------------------
 
 
+def test_trials_without_parameters_define_no_cells() -> None:
+    sampler = BOASFSampler(split=2, n_trials=12, seed=1)
+    study = optuna.create_study(sampler=sampler)
+    study.add_trial(optuna.create_trial(value=1.0))  # a baseline
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1) + trial.suggest_int("n", 1, 4), 12)
+    assert len(study.trials) == 13
+    assert len({cell for cell in given(study) if cell is not None}) > 1
+
+
 def test_five_parameters_make_the_papers_32_cells() -> None:
     cells = Split(2).cells(SPACE)
     assert len(cells) == 32 == len(set(cells.names))

@@ -15,7 +15,9 @@ from automl_plugins.adapters.optuna.arm_sampler import ArmSampler
 from objectives import distinct, fixing, params, search
 from optuna.distributions import CategoricalDistribution
 from optuna.samplers import (
+    BruteForceSampler,
     CmaEsSampler,
+    GridSampler,
     QMCSampler,
     RandomSampler,
     TPESampler,
@@ -48,6 +50,31 @@ def test_every_configuration_is_tried_once(inner: Any) -> None:
     study = run(even(inner=inner), 17)  # 1 + 4 + 12, and one more branch is found on the way
     assert distinct(params(study)) == 17
     assert counts(study) == {"one": 1, "four": 4, "twelve": 12}
+
+
+def two_grids(trial: optuna.Trial) -> float:
+    trial.suggest_categorical("model", ["a", "b"])
+    return trial.suggest_int("x", 0, 2) + trial.suggest_int("n", 1, 3)
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: BruteForceSampler(seed=1),
+        lambda: GridSampler({"x": [0, 1, 2], "n": [1, 2, 3]}, seed=1),
+        lambda: partial(GridSampler, {"x": [0, 1, 2], "n": [1, 2, 3]}),
+    ],
+    ids=["brute_force", "grid", "grids"],
+)
+@pytest.mark.parametrize(
+    "kind",
+    [BanditSampler, WeightedModelSampler, partial(BOASFSampler, n_trials=18)],
+    ids=["bandit", "weighted", "boasf"],
+)
+def test_samplers_that_enumerate_try_every_configuration_once(kind: Any, make: Any) -> None:
+    study = search(kind("model", inner=make(), seed=1), two_grids, 18)
+    assert distinct(params(study)) == 18
 
 
 @pytest.mark.parametrize(

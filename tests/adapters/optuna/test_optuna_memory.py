@@ -17,7 +17,7 @@ from ConfigSpace import ConfigurationSpace
 from known_runs import FakeStore
 from objectives import needs_constraints
 from objectives import search as search_with
-from optuna.distributions import FloatDistribution
+from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import RandomSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
@@ -92,6 +92,21 @@ def test_trials_by_hand(sign: float) -> None:
     assert frame["status"].tolist() == ["complete", "pruned", "complete", "failed", "complete"]
 
 
+@pytest.mark.parametrize("kind", ["memory", "sqlite", "journal"])
+def test_runs_of_another_kind_are_not_added_to_a_study(kind: str, tmp_path: Path) -> None:
+    study = optuna.create_study(storage=storage_in(tmp_path, kind))
+    study.optimize(lambda trial: trial.suggest_int("x", 0, 3), n_trials=2)
+    rows: list[dict[str, Any]] = [{"k": "p", "x": 0.0}, {"k": "q", "x": 1.0}]
+    space = ConfigurationSpace({"k": ["p", "q"], "x": (0.0, 1.0)})
+    record = TaskRecord("t", rows, np.array([1.0, 0.5]), space=space)
+    with pytest.raises(ValueError, match=r"'x' is IntDistr.* FloatDistr.*Nothing was added"):
+        ADAPTER.write_history(record, study=study)
+    assert len(study.trials) == 2
+    fitting: dict[str, BaseDistribution] = {"x": IntDistribution(0, 3)}
+    ADAPTER.write_history(record, fitting, study=study)
+    assert len(study.trials) > 2
+
+
 def test_trials_under_way_are_left_out_and_named() -> None:
     study = study_of([trial_of(0, 1, 3.0)], "t/m/2")
     study.ask()
@@ -144,6 +159,8 @@ def test_labels_come_from_arguments_attributes_and_name(
         ("s", {}, r"'s' has no table and method: name it '<tab.*-attr.*in Python"),
         ("s", {"table": "iris"}, "has no method: name it"),
         ("a/b/x", {}, "the seed 'x' is not a whole number"),
+        ("a/b", {"seed": 1.7}, "the seed 1.7 is not a whole number"),
+        ("a/b/2/x", {}, "'a/b/2/x': a name has at most three parts"),
     ],
 )
 def test_a_study_that_does_not_say_what_was_tuned_is_refused(
