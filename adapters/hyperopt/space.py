@@ -148,9 +148,9 @@ class PyllSpace:
             return min(hyperparameter.sequence, key=lambda v: abs(v - drawn))
         if isinstance(hyperparameter, IntegerHyperparameter):
             return round(drawn)
-        # Rounding to multiples of q may reach 0, where a log scale cannot begin.
-        rounded = hyperparameter.log and self.step(label) is not None
-        return max(float(drawn), float(hyperparameter.lower)) if rounded else float(drawn)
+        if drawn == 0 and hyperparameter.log:  # a multiple of q, where a log scale cannot begin
+            return float(hyperparameter.lower)
+        return float(drawn)
 
     def labels(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """What a trial with these values would have drawn, by label; the inverse of ``values``.

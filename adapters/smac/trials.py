@@ -30,6 +30,7 @@ from smac.runhistory import StatusType, TrialKey, TrialValue
 
 from automl_plugins.addresses import as_path
 from automl_plugins.arrays import FloatArray, IntArray
+from automl_plugins.meta.files import DAMAGE
 from automl_plugins.records.history import History
 from automl_plugins.records.scores import HUGE
 from automl_plugins.records.trial import Status, Trial, as_number, as_seconds
@@ -212,13 +213,12 @@ def _read_file(file: Path) -> Run:
 
 
 def _read_object(file: Path) -> dict[str, Any]:
-    with _intact(file):
-        try:
-            found = json.loads(file.read_text())
-        except ValueError as error:
-            raise ValueError(f"{file} is not valid JSON: {error}.") from None
-        if not isinstance(found, dict):
-            raise TypeError(f"it holds a {type(found).__name__}")
+    try:
+        found = json.loads(file.read_text())
+    except ValueError as error:
+        raise ValueError(f"{file} is not valid JSON: {error}.") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{file} is not what SMAC 2 writes: it holds a {type(found).__name__}.")
     return found
 
 
@@ -227,9 +227,7 @@ def _intact(file: Path) -> Iterator[None]:
     """Raise ValueError with the name of the file if the block cannot read it."""
     try:
         yield
-    except (LookupError, AttributeError, TypeError, ValueError) as error:
-        if str(error).startswith(str(file)):
-            raise
+    except DAMAGE as error:
         raise ValueError(
             f"{file} is not what SMAC 2 writes, or is damaged ({type(error).__name__}: {error})."
         ) from error

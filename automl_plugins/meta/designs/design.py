@@ -116,11 +116,9 @@ def align_memory(
             " configuration."
         )
     # A task of which every run failed knows no good configuration either.
-    worked = [not np.isnan(memory.complete_losses[rows]).all() for rows in memory.rows]
-    if all(worked):
-        return memory
-    kept = {task.name for task, any_worked in zip(memory.tasks, worked, strict=True) if any_worked}
-    return memory.subset(lambda task: task.name in kept)
+    tasks = zip(memory.tasks, memory.rows, strict=True)
+    failed = [task.name for task, rows in tasks if np.isnan(memory.complete_losses[rows]).all()]
+    return memory.without(*failed)
 
 
 def make_design(

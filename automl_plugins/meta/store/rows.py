@@ -156,8 +156,7 @@ def add_runs(connection: Connection, rows: Rows, *, keep: bool = False) -> int:
     unique = {"task_id": task_id, "name": rows.search["name"]}
     known: dict[str, Any] = {name: v for name in ("framework", "seed") if (v := rows.search[name])}
     if rows.space is not None:
-        row = _ensure(connection, spaces, {"digest": digest(rows.space)}, {"space": rows.space})
-        known["space_id"] = row.id
+        known["space_id"] = _ensure_space(connection, rows.space)
     made = _ensure(connection, searches, unique, {"framework": ""} | known)
     if keep:
         known = _missing(connection, made, known)
@@ -187,10 +186,7 @@ def _missing(connection: Connection, made: Row[Any], known: Mapping[str, Any]) -
     except ValueError:
         return lacking
     if union != both[stored]:
-        text = encode(plain_space(union))
-        lacking["space_id"] = _ensure(
-            connection, spaces, {"digest": digest(text)}, {"space": text}
-        ).id
+        lacking["space_id"] = _ensure_space(connection, encode(plain_space(union)))
     return lacking
 
 
@@ -242,6 +238,11 @@ def _ensure(
     while (row := connection.execute(query).one_or_none()) is None:
         connection.execute(_insert(connection, table), unique | others)
     return row
+
+
+def _ensure_space(connection: Connection, text: str) -> int:
+    """The id of an encoded space."""
+    return int(_ensure(connection, spaces, {"digest": digest(text)}, {"space": text}).id)
 
 
 def _insert(connection: Connection, table: sa.Table) -> sa.Insert:
