@@ -76,8 +76,7 @@ def read_sources(sources: AnySources | None, task: str | None = None) -> Sources
         own.growing = True  # conditions are found out by the trials
         return Sources(own, Foresight({}, ()), marks)
     if _holds_studies(sources):
-        each = sources if isinstance(sources, Sequence) and not isinstance(sources, str) else ()
-        of_storage = any(isinstance(item, BaseStorage | str) for item in (sources, *each))
+        of_storage = _names_storage(sources)
         records, distributions, marks = _of_studies(sources, of_storage)  # type: ignore[arg-type]
         memory = TaskMemory(records, task=task, growing=True, filling=of_storage, logger=_logger)
     elif isinstance(sources, Mapping):
@@ -105,8 +104,14 @@ def read_sources(sources: AnySources | None, task: str | None = None) -> Sources
 def read_known(memory: AnySources | None) -> Known:
     """``read_memory``, which takes a storage of studies, and its address, too."""
     if _holds_studies(memory):
-        return _of_studies(memory, of_storage=True)[0]  # type: ignore[arg-type]
+        return _of_studies(memory, _names_storage(memory))[0]  # type: ignore[arg-type]
     return read_memory(memory)  # type: ignore[arg-type]
+
+
+def _names_storage(sources: Any) -> bool:
+    """Whether studies come from a storage, in which the user has not picked them."""
+    each = [sources] if isinstance(sources, str) or not isinstance(sources, Sequence) else sources
+    return any(isinstance(item, BaseStorage | str) for item in each)
 
 
 def _holds_studies(sources: Any) -> bool:

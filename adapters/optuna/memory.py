@@ -14,7 +14,7 @@ from typing import Any, Unpack
 import numpy as np
 import optuna
 from ConfigSpace import ConfigurationSpace
-from optuna.distributions import BaseDistribution, check_distribution_compatibility
+from optuna.distributions import BaseDistribution
 from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
@@ -33,6 +33,7 @@ from automl_plugins.spaces.values import ABSENT
 
 from .space import (
     Distributions,
+    check_kinds,
     distributions_in,
     distributions_of,
     snap,
@@ -282,23 +283,9 @@ def write_history(
             study = optuna.create_study(study_name=record.name)
         study.set_user_attr("table", record.name)
     made = list(_make_trials(record, distributions, -1.0 if is_maximized(study) else 1.0))
-    _check_kinds(study, distributions_in(made))
+    check_kinds(study, distributions_in(made))
     study.add_trials(made)
     return study
-
-
-def _check_kinds(study: Study, distributions: Distributions) -> None:
-    """Raise ValueError for a parameter that is of another kind in the study."""
-    known = distributions_in(study.get_trials(deepcopy=False))
-    for name in known.keys() & distributions.keys():
-        try:
-            check_distribution_compatibility(known[name], distributions[name])
-        except ValueError as error:
-            raise ValueError(
-                f"{name!r} is {known[name]} in the study {study.study_name!r}, and"
-                f" {distributions[name]} in the runs ({error}) Nothing was added: pass space= with"
-                " the distributions of the study."
-            ) from None
 
 
 def _make_trials(

@@ -32,7 +32,9 @@ from optuna.distributions import (
     CategoricalDistribution,
     FloatDistribution,
     IntDistribution,
+    check_distribution_compatibility,
 )
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins.arrays import FloatArray
@@ -106,6 +108,20 @@ def distributions_in(trials: Iterable[FrozenTrial]) -> dict[str, BaseDistributio
 
 
 @np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
+def check_kinds(study: Study, distributions: Distributions) -> None:
+    """Raise ValueError for a parameter that is of another kind in the study."""
+    known = distributions_in(study.get_trials(deepcopy=False))
+    for name in known.keys() & distributions.keys():
+        try:
+            check_distribution_compatibility(known[name], distributions[name])
+        except ValueError as error:
+            raise ValueError(
+                f"{name!r} is {known[name]} in the study {study.study_name!r}, and"
+                f" {distributions[name]} in the runs ({error}) Nothing was added: pass space= with"
+                " the distributions of the study."
+            ) from None
+
+
 def space_of_trials(trials: Sequence[FrozenTrial]) -> ConfigurationSpace | None:
     """The union of all parameters, conditions inferred; None without parameters."""
     distributions = distributions_in(trials)

@@ -12,7 +12,6 @@ from typing import Protocol
 
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins._arguments import describe
 from automl_plugins.meta.plain import (
     check_name,
     digest,
@@ -78,21 +77,17 @@ class Recorder:
     ) -> None:
         if task is not None:
             check_name(task, "The name of a task")
-        if not isinstance(meta_features, Mapping | None):
-            raise TypeError(
-                "meta_features must be numbers by name, such as meta_features(X, y) returns them,"
-                f" got {describe(meta_features)}."
-            )
-        plain_meta_features(meta_features or {}, task=task or "")
-        plain_tags(tags or {}, task=task or "")
+        meta_features = {} if meta_features is None else meta_features
+        tags = {} if tags is None else tags
+        plain_meta_features(meta_features, task=task or "")
+        plain_tags(tags, task=task or "")
         self.store: WritableStore = (
             open_store(store) if isinstance(store, str | os.PathLike) else store
         )
         if not callable(getattr(self.store, "add", None)):
             raise TypeError(f"store must be a MetaStore, or its address or path, got {store!r}.")
         self.task = task
-        self.meta_features = dict(meta_features or {})
-        self.tags = dict(tags or {})
+        self.meta_features, self.tags = dict(meta_features), dict(tags)
         self.n_recorded = 0
         self.n_lost = 0
 

@@ -123,6 +123,23 @@ def test_studies_of_a_storage_are_a_memory(tmp_path: Path) -> None:
     assert len(suggested[0]) == 5 and suggested == [suggested[0]] * 3
 
 
+def test_a_study_of_several_objectives_is_refused_where_it_was_picked(
+    tmp_path: Path, log: pytest.LogCaptureFixture
+) -> None:
+    storage = f"sqlite:///{tmp_path / 'studies.db'}"
+    several = optuna.create_study(storage=storage, directions=["minimize", "maximize"])
+    several.optimize(lambda trial: (trial.suggest_float("x", 0, 1), 1.0), n_trials=2)
+    study = optuna.create_study(storage=storage)
+    study.optimize(objective, n_trials=12)
+    asked = optuna.create_study()
+    with pytest.raises(ValueError, match="2 objectives"):
+        enqueue_initial_design(asked, memory=[several, study], search_space=MODEL)
+    assert not asked.trials
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    enqueue_initial_design(asked, memory=storage, search_space=MODEL)
+    assert asked.trials and "left out: it has several objectives" in log.text
+
+
 @pytest.mark.filterwarnings("ignore:Choices for a categorical distribution")  # the tuple
 def test_values_are_those_of_the_distributions() -> None:
     choices: Any = (None, True, 1.5, "x", ("a", 1))
