@@ -107,16 +107,16 @@ def curves(
 def _labels(
     study: Study, table: str | None, method: str | None, seed: int | None
 ) -> tuple[str, str, int]:
+    given = {"table": table, "method": method, "seed": seed}
+    given = {key: value for key, value in given.items() if value is not None}
     parts = study.study_name.split("/")
-    if len(parts) > 3 and not {"table", "method"} <= study.user_attrs.keys() and not table:
+    if len(parts) > 3 and not {"table", "method"} <= study.user_attrs.keys() | given.keys():
         raise ValueError(
             f"Study {study.study_name!r}: a name has at most three parts,"
             " '<table>/<method>/<seed>'. Set the user attributes table, method and seed, or pass"
             " them."
         )
     named = dict(zip(("table", "method", "seed"), parts, strict=False)) if len(parts) > 1 else {}
-    given = {"table": table, "method": method, "seed": seed}
-    given = {key: value for key, value in given.items() if value is not None}
     found = {"table": None, "method": None, "seed": 0} | named | study.user_attrs | given
     if absent := [key for key in ("table", "method") if found[key] is None]:
         raise ValueError(

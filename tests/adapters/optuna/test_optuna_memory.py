@@ -161,6 +161,7 @@ def test_labels_come_from_arguments_attributes_and_name(
         ("a/b/x", {}, "the seed 'x' is not a whole number"),
         ("a/b", {"seed": 1.7}, "the seed 1.7 is not a whole number"),
         ("a/b/2/x", {}, "'a/b/2/x': a name has at most three parts"),
+        ("a/b/2/x", {"table": "a"}, "'a/b/2/x': a name has at most three parts"),
     ],
 )
 def test_a_study_that_does_not_say_what_was_tuned_is_refused(
