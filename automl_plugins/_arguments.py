@@ -116,7 +116,7 @@ def refuse_foreign(
     why = f" ({'; '.join(said)})" if said else ""
     raise TypeError(
         f"{name} takes no argument {', '.join(foreign)}{why}; it takes {', '.join(known)}."
-        f"{did_you_mean(foreign[0], known)}"
+        f"{'' if said else did_you_mean(foreign[0], known)}"
     )
 
 

@@ -112,6 +112,8 @@ def _similar(file: Path, *, is_database: bool) -> Path | None:
     """A file, or a database, with a similar name in the same folder, which exists."""
     names = [other.name for other in file.parent.iterdir() if other.is_file()]
     near = get_close_matches(file.name, names, n=len(names) or 1)
+    if file.suffix and not is_database:  # a file of another kind is hardly what is meant
+        near = [name for name in near if Path(name).suffix == file.suffix]
     near += [name for name in names if Path(name).stem == file.name]
     found = (file.with_name(name) for name in near)
     return next((other for other in found if not is_database or is_sqlite(other)), None)

@@ -269,6 +269,7 @@ def test_what_is_there_is_read(folder: Path) -> None:
         ("old.db", "did you mean 'sqlite:///old.db'"),
         ("odl.db", "There is no file 'odl.db'; did you mean 'sqlite:///old.db'"),
         ("run.csv", "There is no file 'run.csv'; did you mean 'runs.csv'"),
+        ("runs.toml", "There is no file 'runs.toml'."),  # not a file of another kind
         ("nowhere/runs.csv", "there is no folder 'nowhere'"),
     ],
 )

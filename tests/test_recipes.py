@@ -235,6 +235,8 @@ def test_what_misleads_is_made_up_for_by_a_start_design() -> None:
     for n in (5, 2):
         members = members_of(recipes.auto(MEMORY, n_suggested=n))
         assert [one.n_startup(SPACE) for one in members] == [6, 6, 6, n, n]
+        by_default = members_of(recipes.auto(MEMORY, n_suggested=n, n_startup=None))
+        assert [one.n_startup(SPACE) for one in by_default] == [6, 6, 6, n, n]
     assert {one.n_startup(SPACE) for one in members_of(recipes.auto(MEMORY, n_startup=9))} == {9}
 
 
@@ -280,6 +282,8 @@ def test_options_reach_the_settings() -> None:
             ValueError,
             r"cost_exponent must be .*got 2",
         ),
+        (lambda: recipes.gbqr(sed=1), TypeError, "takes no argument sed; it takes n_startup, "),  # type: ignore[call-arg]
+        (lambda: recipes.tst("svm", seed=1), TypeError, r"\(seed: an argument of the optimizer\)"),  # type: ignore[call-arg]
         (lambda: recipes.auto(n_suggested=-1), ValueError, "n_suggested must be an integer >= 0"),
         (lambda: recipes.auto("svm", task=3), TypeError, "task must be the name of this task"),  # type: ignore[arg-type]
         *(

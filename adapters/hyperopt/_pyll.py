@@ -35,6 +35,7 @@ from ConfigSpace.hyperparameters import (
 )
 from hyperopt import hp, pyll
 
+from automl_plugins._arguments import check_kind
 from automl_plugins.records.trial import as_number
 from automl_plugins.spaces.branches import options_of
 from automl_plugins.spaces.conditions import is_active
@@ -349,11 +350,15 @@ def expression(space: ConfigurationSpace) -> dict[str, Any]:
     Args:
         space: The space to search.
 
+    Raises:
+        TypeError: For anything but a ``ConfigurationSpace``.
+
     Example::
 
         space = expression(ConfigurationSpace({"C": (0.01, 100.0), "kernel": ["rbf", "linear"]}))
         fmin(lambda c: c["C"] if c["kernel"] == "rbf" else 50.0, space, algo=gbqr, max_evals=60)
     """
+    check_kind("expression", space, ConfigurationSpace, "a ConfigurationSpace")
     first: dict[str, Any] = {}
     options: dict[str, list[dict[str, Any]]] = {  # by categorical: the nodes under each value
         name: [{} for _ in parent.choices]

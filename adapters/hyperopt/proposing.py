@@ -62,6 +62,9 @@ _CALLED_HERE = {
     "n_startup_jobs": "n_startup",
     "n_EI_candidates": "n_candidates",
     "cost": "per_second",
+    "arm": "label",
+    "n_trials": "max_evals",
+    "seconds": "budget_seconds",
 }
 
 _PASSED = ("new_ids", "domain", "trials", "seed_of_call")  # arguments that ``fmin`` passes

@@ -13,7 +13,8 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 
 from automl_plugins._arguments import describe
-from automl_plugins.addresses import file_of, is_to_come
+from automl_plugins.addresses import file_of, is_to_come, without_password
+from automl_plugins.formats import one_line
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.memories import (
     AUTO,
@@ -137,9 +138,12 @@ def _is_store(address: str) -> bool:
 
     try:
         tables = tables_of(address)
-    except sa.exc.DatabaseError:
-        if file_of(address) is None:  # a server says itself what is wrong
-            raise
+    except sa.exc.DatabaseError as error:
+        if file_of(address) is None:
+            cause = one_line(str(error.orig))
+            raise ValueError(
+                f"memory={without_password(address)!r} cannot be read: {cause}."
+            ) from None
         return True  # it is damaged, or no database: a store says so in plain words
     return bool(tables) and (STORE in tables or not tables >= STUDIES)
 

@@ -157,13 +157,17 @@ class StudyReader:
             if row.unusable is not None and row.status == Status.COMPLETE:
                 if not (is_known or row.unusable.is_number):
                     raise ValueError(row.unusable.message)
-                _logger.warning(f"{row.unusable.message} Its seconds count as unknown.")
+                if self.first_time("unusable cost"):
+                    _logger.warning(
+                        f"{row.unusable.message} Its cost counts as unknown, and so do those of"
+                        " further trials of which this is true; they are not logged."
+                    )
         complete = columns.facts("status") == Status.COMPLETE
         is_late = callable(self._cost) and not is_known and complete.sum() >= _ENOUGH
         if is_late and self.first_time("no cost"):
             _logger.warning(
-                f"cost={self._cost!r} has returned no number of seconds for any of"
-                f" {len(columns)} trials: the search does without seconds."
+                f"cost={self._cost!r} has returned no number above 0 for any of"
+                f" {len(columns)} trials: the search does without costs."
             )
         if self._has_cost or not isinstance(self._cost, str) or self._cost == "duration":
             return

@@ -279,7 +279,6 @@ class BOASFSampler(ArmSampler):
         inner: Inner = None,
         **options: Unpack[ArmOptions],
     ) -> None:
-        budget, unit = _check_budget(n_trials, seconds)
         if split is not None and arm != "algorithm":
             raise ValueError(
                 f"arm={arm!r} makes the choices of a parameter the arms, split={split!r} makes"
@@ -292,6 +291,7 @@ class BOASFSampler(ArmSampler):
             split=None if split is None else Split(split, max_arms),
             **options,
         )
+        budget, unit = _check_budget(n_trials, seconds)
         self.filtering = SuccessiveFiltering(
             budget,
             unit=unit,

@@ -39,6 +39,9 @@ _INSIDE = (
 _ELSEWHERE = dict.fromkeys(_INSIDE, "an argument of the sampler inside the arms, see inner") | {
     "policy": "an argument of BanditSampler",
     "weights": "an argument of WeightedModelSampler",
+    "label": "here it is arm=",
+    **dict.fromkeys(("max_evals", "budget"), "here it is n_trials="),
+    "budget_seconds": "here it is seconds=",
 }
 
 

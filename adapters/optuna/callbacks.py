@@ -16,7 +16,8 @@ class NoImprovement:
     """Stop a study that has not improved for a while.
 
     It depends on the stored trials only, so workers can share the callback, and a resumed study
-    continues counting where it stopped.
+    continues counting where it stopped. Counting begins with the first trial that is feasible and
+    has a finite value: before it there is nothing to improve on.
 
     Args:
         patience: Complete trials without an improvement after which the study stops.
@@ -48,7 +49,7 @@ class NoImprovement:
             loss = sign * other.value if feasible else float("inf")
             if loss < best - self.min_delta:
                 best, since = loss, 0
-            else:
+            elif best < float("inf"):
                 since += 1
         if since >= self.patience:
             study.stop()

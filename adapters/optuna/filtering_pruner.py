@@ -42,8 +42,9 @@ class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
     each would prune good trials for reporting late. Its value counts at all of them, for the trial
     is an arm of each rung that it has reached, and is not judged there later.
 
-    Rewards are the reported values scaled as in ``automl_plugins.bandits.records``: a diverged
-    trial does not make all others equal. A trial that reports NaN, or the worse infinity, is
+    Rewards are the reported values scaled from the best to the worst one, see
+    ``RewardScale.spanning`` in ``automl_plugins.bandits.records``: a diverged trial does not make
+    all others equal. A trial that reports NaN, or the worse infinity, is
     pruned at its rung. The outcome is stored with the trial, so all workers see it, and asking
     again does not draw again.
 
@@ -142,5 +143,6 @@ def advance_probability(loss: float, others: FloatArray, n_startup: int = 0) -> 
     losses = np.append(others[np.isfinite(others)], loss)
     if len(losses) < n_startup:
         return 1.0
-    rewards = RewardScale.of(losses).rewards(losses)
+    # The probabilities depend on differences in units of the range, also of errors in [0, 1].
+    rewards = RewardScale.spanning(losses).rewards(losses)
     return float(advance_probabilities(rewards)[-1])

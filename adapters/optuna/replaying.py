@@ -17,7 +17,7 @@ from optuna.pruners import BasePruner, NopPruner
 from optuna.samplers import BaseSampler
 from optuna.trial import Trial
 
-from automl_plugins._arguments import check_kind
+from automl_plugins._arguments import check_kind, did_you_mean
 from automl_plugins.frameworks import NamedMethod, Outcome, Problem, Proposal, TrialStatus
 from automl_plugins.spaces.conditions import is_active
 
@@ -85,7 +85,12 @@ def _find(kind: str, name: Any, *modules: str) -> Any:
             found = getattr(found, part, None)
         if callable(found):
             return found
-    raise ValueError(f"No {kind} {name!r} in {' or '.join(modules)}.")
+    names = (name for module in modules for name in dir(import_module(module)))
+    known = [name for name in names if kind in name.lower() and not name.startswith("Base")]
+    raise ValueError(
+        f"No {kind} {name!r} in {' or '.join(modules)}, which have {', '.join(known)}."
+        f"{did_you_mean(name, known)}"
+    )
 
 
 def _start(sampler: BaseSampler | Factory, pruner: BasePruner, problem: Problem) -> OptunaSearch:

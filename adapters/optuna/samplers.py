@@ -50,6 +50,8 @@ _OF_OPTUNA = NOT_OURS | {
     "group": "conditional parameters are always modelled jointly",
     "multivariate": "parameters are always modelled jointly",
     "n_ei_candidates": "it is called n_candidates here",
+    "n_startup": "it is called n_startup_trials here",
+    "per_second": "here it is cost='duration'",
 }
 _DECIDED = {"memory", "per_second"}  # arguments of recipes that the samplers set
 

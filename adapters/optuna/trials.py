@@ -100,7 +100,7 @@ def read_trial(trial: FrozenTrial, *, maximize: bool, cost: Cost = "duration") -
       from start to end less that of the sampler, if a sampler of this package measured it. NaN
       for a trial that was added, not run, and for one that Optuna failed as stale.
     * the name of another user attribute, or a callable, which is called for finished trials only.
-      The result must be a finite number >= 0, or None where it is unknown.
+      The result must be a finite number above 0, in any unit, or None where it is unknown.
     """
     loss, sign = math.nan, -1.0 if maximize else 1.0
     if trial.state == TrialState.COMPLETE:
@@ -149,12 +149,12 @@ def _cost(trial: FrozenTrial, cost: Cost) -> float | UnusableCost:
     except Exception as error:  # a function of the user's may raise anything
         gave = f"raised {error!r}"
     else:
-        if value is None or 0.0 <= as_number(value) < math.inf:
+        if value is None or 0.0 <= as_number(value) < math.inf:  # 0 counts as unknown
             return as_number(value)
         gave = f"gave {value!r}"
     return UnusableCost(
-        f"cost={cost!r} {gave} for trial {trial.number}: it must be a finite number of seconds >="
-        " 0, or None where it is unknown.",
+        f"cost={cost!r} {gave} for trial {trial.number}: it must be a finite number above 0, in"
+        " seconds or another unit, or None where it is unknown.",
         is_number=isinstance(value, Real),
     )
 

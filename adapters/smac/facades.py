@@ -128,7 +128,8 @@ class GBQRFacade(Facade):
     def check_parts(cls, parts: Mapping[str, Any]) -> None:
         """Raise TypeError for an argument that the facade does not take, or a class of parts."""
         refuse_foreign(cls.__name__, parts, [*_PARTS, *cls._options], _OF_SCENARIO)
-        for name, part in parts.items():
+        callbacks = [("each of callbacks", part) for part in parts.get("callbacks") or ()]
+        for name, part in [*parts.items(), *callbacks]:
             if isinstance(part, type):
                 raise TypeError(
                     f"{name} must be an object, got the class {part.__name__}: make one of it."

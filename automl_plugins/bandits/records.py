@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -180,10 +180,8 @@ class RewardScale:
         """The scale for the losses (n,) known so far; NaN and infinite ones do not count.
 
         Losses in [0, 1] (errors) give 1 - loss and losses in [-1, 0] (negated scores) give -loss.
-        All others are rescaled by the best and the worst one. The worst one is at most four times
-        as far from the best as the median is, so that one diverged run does not make all others
-        equal; far outliers are tamed first (``records.scores.tame``). A ``reward_range``, the
-        losses with reward 1 and 0, of ``loss_range``, overrides all rules.
+        All others are rescaled, see ``spanning``. A ``reward_range``, the losses with reward 1
+        and 0, of ``loss_range``, overrides all rules.
         """
         if reward_range is not None:
             return cls(*reward_range, "rewards are scaled by the given range")
@@ -193,14 +191,25 @@ class RewardScale:
             return cls(0.0, 1.0, "losses lie in [0, 1]: the reward is 1 - loss")
         if values.min() >= -1.0 and values.max() <= 0.0:
             return cls(-1.0, 0.0, "scores lie in [0, 1]: the reward is the score")
+        reason = "values lie outside [0, 1]: {worst:g} counts as reward 0 and {best:g} as 1"
+        return replace(cls.spanning(values), reason=reason)
+
+    @classmethod
+    def spanning(cls, losses: FloatArray) -> RewardScale:
+        """The scale from the best to the worst of the losses (n,), finite, n >= 1.
+
+        The worst one is at most four times as far from the best as the median is, so that one
+        diverged run does not make all others equal; far outliers are tamed first
+        (``records.scores.tame``).
+        """
+        values = np.clip(losses, -HUGE, HUGE)
         near = tame(values)
         best, worst = float(near.min()), float(near.max())
         reach = best + _FAR * (float(np.median(near)) - best)
         # Where the median is as good as the best, the worst one is all there is to scale by.
         if best < reach < values.max():
             worst = reach
-        reason = "values lie outside [0, 1]: {worst:g} counts as reward 0 and {best:g} as 1"
-        return cls(best, worst, reason)
+        return cls(best, worst, "{worst:g} counts as reward 0 and {best:g} as 1")
 
     def describe(self, *, maximize: bool = False) -> str:
         """The reason, with values of the objective as the user wrote them."""

@@ -48,6 +48,7 @@ OutOfRange = Literal["clip", "drop"]
 Missing = Literal["impute", "drop"]
 
 _LARGEST = sys.float_info.max
+_IN_RANGE = 0.05  # share of recorded values in a range below which it is that of something else
 
 
 class AlignOptions(TypedDict, total=False):
@@ -178,18 +179,19 @@ def align(
         configurations: Values by name (n); absent, None or NaN where there is none.
         task: Name of their task, for the report.
         out_of_range: What becomes of a number outside its range: ``"clip"`` moves it to the
-            border, ``"drop"`` leaves the run out. A category that the space does not have always
-            drops the run. Where no value of a hyperparameter is in the language of the space
-            (numbers for categories; counts for fractions without the sizes), none is known. The
-            values of a switch, truth values or 0 and 1, are those of either language.
+            border, ``"drop"`` leaves the run out. A number of a recorded range is moved to the
+            nearest of categories that are numbers. Any other category that the space does not
+            have always drops the run. Where no value of a hyperparameter is in the language of
+            the space (numbers for categories; counts for fractions without the sizes), none is
+            known. The values of a switch, truth values or 0 and 1, are those of either language.
         missing: What becomes of a run without a value for an active hyperparameter:
             ``"impute"`` sets its default, ``"drop"`` leaves the run out.
         defaults: Value of a hyperparameter, by name, in runs that do not have it; others have
             the default of the space.
         size: Sizes of the data of the task, with which ``max_features="sqrt"`` becomes a number,
             and counts become the fractions that the space has, or the reverse.
-        records: The records of the runs: their own spaces say what depends on what there, and of
-            which hyperparameters None is a choice, not the lack of one.
+        records: The records of the runs: their own spaces say what depends on what there, which
+            hyperparameters are ranges, and of which None is a choice, not the lack of one.
 
     Raises:
         ValueError: For a default that the space does not allow, or an unknown policy.
@@ -200,13 +202,13 @@ def align(
     named = {name for configuration in configurations for name in configuration}
     vectors = np.full((n, space.d), np.nan)
     moved, foreign, converted = np.zeros((3, n, space.d), dtype=bool)
-    unknown, nones = np.ones(n, dtype=bool), _nones_of(records)
+    unknown, nones, ranges = np.ones(n, dtype=bool), _nones_of(records), _ranges_of(records)
     for i, name in enumerate(space.names):
         if name in named:
             values = [configuration.get(name, ABSENT) for configuration in configurations]
             absent = _absent(values, ("missing",) if name in nones else ("none", "missing"))
             column = _Column(vectors[:, i], moved[:, i], foreign[:, i], converted[:, i], absent)
-            _fill(column, space.space[name], values, size or DataSize())
+            _fill(column, space.space[name], values, size or DataSize(), name in ranges)
             unknown &= absent
     lost = foreign | moved if out_of_range == "drop" else foreign
     given = np.array([name in (defaults or {}) for name in space.names], dtype=bool)
@@ -290,8 +292,23 @@ def _nones_of(records: Iterable[TaskRecord]) -> set[str]:
     }
 
 
+def _ranges_of(records: Iterable[TaskRecord]) -> set[str]:
+    """Hyperparameters that are numbers in a range in every recorded space that has them."""
+    spaces = [record.space for record in records if record.space is not None]
+    names = {name for space in spaces for name in space}
+    return {n for n in names if all(_is_range(s[n]) for s in spaces if n in s)}
+
+
+def _is_range(hyperparameter: Hyperparameter[Any, Any]) -> bool:
+    return isinstance(hyperparameter, FloatHyperparameter | IntegerHyperparameter)
+
+
 def _fill(
-    column: _Column, hyperparameter: Hyperparameter[Any, Any], values: list[Any], size: DataSize
+    column: _Column,
+    hyperparameter: Hyperparameter[Any, Any],
+    values: list[Any],
+    size: DataSize,
+    of_range: bool,
 ) -> None:
     choices, values = _categories(hyperparameter), _read_switch(hyperparameter, values)
     if isinstance(hyperparameter, Constant):
@@ -306,9 +323,12 @@ def _fill(
         found = [None if value is ABSENT else place(value) for value in values]
         column.entries[:] = [math.nan if i is None else i for i in found]
         others = np.isnan(column.entries) & ~column.absent
-        # Only numbers, 0.01 for "scale" or "auto", and no choice: nothing is known of it.
         kinds = {kind_of(values[i]) for i in np.flatnonzero(others)}
-        if kinds != {"number"} or not np.isnan(column.entries).all():
+        if of_range and kinds == {"number"} and _are_numbers(choices):
+            numbers = np.array([to_number(values[i]) for i in np.flatnonzero(others)])
+            column.entries[others], column.moved[others] = _place(hyperparameter, numbers)
+        # Only numbers, 0.01 for "scale" or "auto", and no choice: nothing is known of it.
+        elif kinds != {"number"} or not np.isnan(column.entries).all():
             column.foreign[:] = others
     else:
         numbers = _to_numbers(column, hyperparameter, values, size)
@@ -339,15 +359,41 @@ def _categories(hyperparameter: Hyperparameter[Any, Any]) -> Sequence[Any] | Non
     choices = choices_of(hyperparameter)
     if choices is None or isinstance(hyperparameter, CategoricalHyperparameter):
         return choices
-    return choices if np.isnan(numbers_of(choices)).any() else None
+    return None if _are_numbers(choices) else choices
 
 
-def speak_alike(known: Hyperparameter[Any, Any], asked: Hyperparameter[Any, Any]) -> bool:
-    """Whether both hyperparameters are numbers, or categories of which some are the same."""
+def _are_numbers(choices: Sequence[Any]) -> bool:
+    return not np.isnan(numbers_of(choices)).any()
+
+
+def speak_alike(
+    known: Hyperparameter[Any, Any], asked: Hyperparameter[Any, Any], recorded: FloatArray
+) -> bool:
+    """Whether what is ``known`` of a hyperparameter means something for the one that is ``asked``.
+
+    It does if both are numbers, and a twentieth of those ``recorded`` (n,) lie in the range that
+    is asked; or if both are categories of which some are the same.
+    """
     theirs, mine = _categories(known), _categories(asked)
-    if theirs is None or mine is None:
-        return theirs is None and mine is None
-    return any(find(mine, value) is not None for value in theirs)
+    if theirs is not None:
+        return mine is not None and any(find(mine, value) is not None for value in theirs)
+    if mine is not None and not _are_numbers(mine):
+        return False
+    unit = unit_of(asked)
+    if unit is not None and unit != unit_of(known):  # counts and fractions have other ranges
+        return True
+    low, high = _ends(asked)
+    return bool(np.mean((recorded >= low) & (recorded <= high)) >= _IN_RANGE)
+
+
+def _ends(hyperparameter: Hyperparameter[Any, Any]) -> tuple[float, float]:
+    """The least and the largest of the numbers that a hyperparameter can have."""
+    choices = choices_of(hyperparameter)
+    if choices is None:
+        assert isinstance(hyperparameter, FloatHyperparameter | IntegerHyperparameter)
+        return float(hyperparameter.lower), float(hyperparameter.upper)
+    numbers = numbers_of(choices)
+    return float(numbers.min()), float(numbers.max())
 
 
 def _absent(values: Sequence[Any], kinds: Collection[str]) -> BoolArray:

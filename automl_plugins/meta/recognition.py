@@ -7,6 +7,13 @@ import logging
 from collections.abc import Collection
 from typing import Any, NamedTuple, Self
 
+import numpy as np
+from ConfigSpace.hyperparameters import (
+    FloatHyperparameter,
+    Hyperparameter,
+    IntegerHyperparameter,
+)
+
 from automl_plugins._arguments import describe
 from automl_plugins.meta.alignment import MemoryMismatch, speak_alike
 from automl_plugins.meta.bundled import HYPERPARAMETERS, LEARNERS, REGRESSIONS, bundled
@@ -22,6 +29,8 @@ from .names import spelling
 
 _logger = logging.getLogger(__name__)
 
+# Models of other kinds have them, too: forests, kernel methods, penalised regressions.
+_COMMON = {"n_estimators", "max_depth", "alpha", "gamma", "lambda", "tol"}
 _SHOWN = 3  # complete trials that have shown whether there are several algorithms
 
 
@@ -46,9 +55,11 @@ def recognise(space: VectorSpace) -> Recognition:
         called = {new.get(name, name): name for name in names}
         shared = [name for name in varying if name in called]
         if len(shared) >= least:  # only then are its runs read
-            known = bundled(learner).space
-            shared = [n for n in shared if speak_alike(known[called[n]], space.space[n])]
-        if len(shared) >= least and len(_without_foreign_parents(space, shared)) >= 2:
+            memory = bundled(learner)
+            shared = [n for n in shared if _means_the_same(memory, called[n], space.space[n])]
+        if len(shared) < least or all(n.rpartition("__")[2] in _COMMON for n in shared):
+            continue
+        if len(_without_foreign_parents(space, shared)) >= 2:
             found[learner] = shared
             rank = len(shared), sum(n.rpartition("__")[2] == called[n] for n in shared)
             if rank >= most:
@@ -84,6 +95,14 @@ def recognise(space: VectorSpace) -> Recognition:
     return Recognition(twins, tuple(best), line, foreign)
 
 
+def _means_the_same(memory: MetaDataset, name: str, asked: Hyperparameter[Any, Any]) -> bool:
+    """Whether the recorded values of ``name`` mean something for a hyperparameter of a search."""
+    known, column = memory.space[name], memory.vectors[:, memory.space.index_of[name]]
+    active = column[~np.isnan(column)]
+    is_number = isinstance(known, FloatHyperparameter | IntegerHyperparameter)
+    return speak_alike(known, asked, known.to_value(active) if is_number else active)
+
+
 def _together(learners: tuple[str, ...]) -> MetaDataset | list[TaskRecord]:
     """The bundled memory of a learner, or the runs of its two."""
     if len(learners) == 1:
@@ -109,10 +128,12 @@ class RecognisedMemory:
 
     A hyperparameter of the space is one of a learner's if it has its name, as the library calls it
     or with the prefix of a pipeline's step (that of one step, which has most of them), if it can
-    vary, and if its values are of the same kind. A learner is recognised if the space has at least
-    two of its hyperparameters, and they are at least half of all that can vary; of several
-    learners that of which the space has the most; where others have equally many, none (but a
-    random forest rather than extra trees). Regressions and classifications serve together.
+    vary, and if its values are of the same kind: of numbers one in twenty of those recorded must
+    lie in the range of the space. A learner is recognised if the space has at least two of its
+    hyperparameters, of which one is not also that of quite other models (``max_depth`` and
+    ``n_estimators`` alone may be a forest's), and they are at least half of all that can vary; of
+    several learners that of which the space has the most; where others have equally many, none
+    (but a random forest rather than extra trees). Regressions and classifications serve together.
 
     A search among several algorithms is of no learner: at least two of the hyperparameters must be
     active whatever the choices that are not the learner's.

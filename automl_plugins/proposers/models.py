@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -236,6 +237,22 @@ class FittedModels:
         targets = self.learnt.targets
         return targets.to_loss(target) if self.learnt.of_losses and len(targets.losses) else None
 
+    @cached_property
+    def _held_out(self) -> FloatArray:
+        """Predictions (s, n) of the targets, made without the row itself; NaN where unknown."""
+        if not isinstance(self.surrogate, OutOfSample):
+            raise TypeError(
+                f"{self.surrogate!r} cannot be judged: it has no held_out(), the predictions"
+                " for its rows that were made without them."
+            )
+        with as_failure("held_out of {!r}", self.surrogate):
+            return np.atleast_2d(self.surrogate.held_out())
+
+    @property
+    def n_held_out(self) -> int:
+        """Number of rows that ``merits`` are of; errors as there."""
+        return int((~np.isnan(self._held_out).any(axis=0)).sum())
+
     @property
     def merits(self) -> FloatArray:
         """Rank correlations (s,) of the targets with the predictions that the surrogate holds out.
@@ -249,14 +266,7 @@ class FittedModels:
             TypeError: If the surrogate is not ``OutOfSample``.
             SurrogateFailure: If it raises.
         """
-        if not isinstance(self.surrogate, OutOfSample):
-            raise TypeError(
-                f"{self.surrogate!r} cannot be judged: it has no held_out(), the predictions"
-                " for its rows that were made without them."
-            )
-        known = self.learnt.values
-        with as_failure("held_out of {!r}", self.surrogate):
-            predicted = np.atleast_2d(self.surrogate.held_out())
+        known, predicted = self.learnt.values, self._held_out
         known_rows = ~np.isnan(predicted).any(axis=0)
         distinct, group = np.unique(known[known_rows], return_inverse=True)
         merits = np.zeros(len(predicted))

@@ -33,11 +33,13 @@ from automl_plugins.records.scores import HUGE, by_task, tame
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
+from automl_plugins.surrogates import Feasibility
 
 Start = Literal["portfolio", "nearest"]
 
 _SPARE = 20  # pipelines of the start beyond n_start, for those that fail or are not allowed
 _TRIED = 200  # pipelines into which fixed values are put before the fallback is asked
+_LIKELY = 0.5  # probability of success, in units of the largest, below which nothing is proposed
 _SHARED = 2.0  # mean number of data sets per configuration below which losses are estimated
 
 
@@ -57,7 +59,9 @@ class PipelineProposer:
     The first ``n_start`` are a portfolio, in which data sets are weighted by how near their
     meta-features are if the new one has any, or the best of the nearest data sets. Then a
     ``MatrixFactorization`` is conditioned on the losses so far, and expected improvement decides.
-    The model ignores evaluations of other configurations; a failed one counts as the worst.
+    The model ignores evaluations of other configurations; a failed or infeasible one counts as the
+    worst, and what is less than half as likely to succeed as another is not proposed. If none of
+    ``n_start`` complete evaluations is feasible, ``fallback`` looks for the first that is.
 
     Where hardly any configuration was evaluated on two data sets, losses are estimated from
     neighbouring configurations first, see ``designs.performance``.
@@ -125,7 +129,12 @@ class PipelineProposer:
         for values in repeats.taken:
             allowed &= ~space.agrees(known.vectors, values)
         matching = allowed & space.agrees(known.vectors, fixed)
+        complete = history.status == Status.COMPLETE
+        if complete.sum() >= self.n_start and not history.feasible[complete].any():
+            # What violates the constraints least, the losses of earlier tasks do not say.
+            return self.fallback.propose(space, history, streams, k, fixed)
         if matching.any():
+            matching = _likely(space, history, streams, known.vectors, matching)
             return self._recommend(known, history, k, rows, matching)
         if fixed is not None and allowed.any():
             # Put the decided values into the recommended one, else into others, best mean first.
@@ -249,9 +258,36 @@ def matrix(dataset: MetaDataset) -> tuple[FloatArray, FloatArray]:
     return distinct[keep], Y[keep]
 
 
+def _likely(
+    space: VectorSpace,
+    history: History,
+    streams: Streams,
+    vectors: FloatArray,
+    allowed: BoolArray,
+) -> BoolArray:
+    """Those ``allowed`` (N,), at least one, that are as likely to succeed as any, or half.
+
+    A mask and not a factor: where the factorisation is certain that nothing improves, a factor
+    would not count beside its tiny expected improvements.
+    """
+    finished = history.first(history.n_finished)
+    if finished.successful.all():
+        return allowed
+    model = Feasibility(random_state=streams.integer("feasibility", len(finished)))
+    model.fit(space.features(finished.vectors), finished.successful)
+    success = np.zeros(len(vectors))
+    success[allowed] = model.predict(space.features(vectors[allowed]))
+    return np.asarray(success >= _LIKELY * success.max())
+
+
 def _losses(history: History, rows: IntArray) -> tuple[list[int], FloatArray]:
-    """Distinct evaluated rows of the memory, in order, and their mean losses."""
-    losses = effective_losses(history, history.status == Status.FAILED)
+    """Distinct evaluated rows of the memory, in order, and their mean losses.
+
+    Failed and infeasible rows have the worst loss, NaN as long as no other is known.
+    """
+    infeasible = ~history.feasible & (history.status != Status.RUNNING)
+    status = np.where(infeasible, Status.FAILED, history.status)
+    losses = effective_losses(replace(history, status=status), status == Status.FAILED)
     use = (rows >= 0) & (history.status != Status.RUNNING)
     found: dict[int, list[float]] = {}
     for row, loss in zip(rows[use].tolist(), losses[use].tolist(), strict=True):

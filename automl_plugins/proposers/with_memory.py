@@ -30,7 +30,7 @@ from automl_plugins.streams import Streams
 _logger = logging.getLogger(__name__)
 
 _MOST_OPTIONS = 10  # most values of a parameter whose values may open branches
-_ENOUGH = 30  # complete evaluations after which no further branch is expected
+_ENOUGH = 10  # complete evaluations after which no further branch is expected
 
 
 class WithFallback:

@@ -115,7 +115,7 @@ def auto(
     described = describe_task(meta_features, X, y)
     # After the suggestions the members with the memory need no start design. The others, when
     # drawn, still make theirs: it makes up for a memory that misleads.
-    start = {"n_startup": n_suggested} | shared
+    start = shared | ({"n_startup": n_suggested} if shared.get("n_startup") is None else {})
     votes = TransferTemplate(known)
     blend = BlendedTemplate(known, gbqr_surrogate(), meta_features=described)
     members = own | {

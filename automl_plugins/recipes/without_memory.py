@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast, get_args
 
 from automl_plugins import surrogates
-from automl_plugins._arguments import check_choice, check_finite, check_flag
+from automl_plugins._arguments import check_choice, check_finite, check_flag, refuse_foreign
 from automl_plugins.proposers.acquisition import SMAC_SEARCH
 from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings
 from automl_plugins.proposers.models import FailedTrials
@@ -273,8 +274,12 @@ def make_proposer(
     """A proposer with this surrogate; further arguments are those of ``ProposerSettings``.
 
     Raises:
+        TypeError: For an unknown option.
         ValueError: For an option outside its range.
     """
+    if foreign := settings.keys() - {field.name for field in fields(ProposerSettings)}:
+        known, of_optimizer = Options.__annotations__, {"seed": "an argument of the optimizer"}
+        refuse_foreign("A recipe, beside its own arguments,", foreign, known, of_optimizer)
     return ModelBasedProposer(ProposerSettings(surrogate, target, **settings))
 
 

@@ -145,6 +145,7 @@ def _grow(
 
 _FLOOR = 1e-3  # seconds: below a millisecond clocks measure themselves
 _CEILING = 1e9  # seconds, a generation: beyond it a clock was wrong
+_BEYOND = 1e3  # how far costs in another unit, money or operations, may lie from their median
 _CENSORED_ROUNDS = 4  # the bias of 300 rows, half of them bounds, falls to half that of 2
 
 
@@ -181,8 +182,9 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
 
         Args:
             X: Features, NaN = inactive.
-            seconds: Cost of each row, >= 0; at least one millisecond and at most 10^9 seconds
-                count.
+            seconds: Cost of each row, >= 0, in seconds or any other unit. Less than a
+                millisecond and more than 10^9 seconds are cut off there, but not what lies within
+                1 000 times the median or a thousandth of it.
             lower_bound: Mask (n,) of the rows that took at least this long.
         """
         check_integer("n_trees", self.n_trees, 1)
@@ -192,7 +194,9 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
         X, seconds = as_training(X, seconds)
         check_seconds("seconds", seconds)
         self.n_features_in_ = X.shape[1]
-        target = raised = np.log(np.clip(seconds, _FLOOR, _CEILING))
+        typical = float(np.median(seconds)) or 1.0
+        limits = min(_FLOOR, typical / _BEYOND), max(_CEILING, typical * _BEYOND)
+        target = raised = np.log(np.clip(seconds, *limits))
         self.model_ = self._boost(X, target)
         if lower_bound is None:
             lower_bound = np.zeros(len(target), dtype=bool)

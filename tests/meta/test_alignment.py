@@ -171,6 +171,23 @@ def test_numbers_that_no_category_names_are_not_told() -> None:
     assert keep.all() and coverage.imputed == {"gamma": 2}
 
 
+def test_numbers_of_a_range_go_to_the_nearest_choice() -> None:
+    recorded = space_of(Integer("leaves", (2, 256)), Float("C", (0.1, 10.0)))
+    rows = [{"leaves": n, "C": 1.0} for n in (31, 40, 200)]
+    record = TaskRecord("t", rows, np.arange(3.0), space=recorded)
+    space = space_of(Categorical("leaves", [127, 31, 63]), Float("C", (0.1, 10.0)))
+    vectors, keep, coverage, _ = align(VectorSpace(space), rows, task="t", records=[record])
+    assert keep.all() and coverage.clipped == {"leaves": 2}
+    assert [v["leaves"] for v in values(space, vectors)] == [31, 31, 127]
+    strict = align(VectorSpace(space), rows, task="t", records=[record], out_of_range="drop")
+    assert strict.keep.tolist() == [True, False, False]
+    # choices, and what nothing is known of, may be the labels of anything
+    labels = space_of(Categorical("leaves", [31, 40, 200]), Float("C", (0.1, 10.0)))
+    for other in ([replace(record, space=labels)], []):
+        found = align(VectorSpace(space), rows, task="t", records=other)
+        assert found.keep.tolist() == [True, False, False]
+
+
 @pytest.mark.parametrize(
     ("switch", "off", "on"),
     [

@@ -269,12 +269,25 @@ FOREST, LIGHTGBM, XGBOOST = (
         ({"n_neighbors": (1, 30)}, None),
         ({"alpha": ANY, "learning_rate_init": ANY}, "mlp"),
         ({"C": ANY, "class_weight": ["balanced", "none"]}, None),  # svm or logistic_regression
-        ({"C": ANY, "class_weight": ["balanced", "none"], "tol": ANY}, "logistic_regression"),
+        (
+            {"C": ANY, "class_weight": ["balanced", "none"], "tol": (1e-5, 1e-3)},
+            "logistic_regression",
+        ),
+        ({"C": ANY, "class_weight": ["balanced", "none"], "tol": (0.1, 0.9)}, None),
         # as many of each learner
         ({"C": ANY, "gamma": ANY, "n_neighbors": (1, 30), "p": (1, 2)}, None),
         ({"model__C": ANY, "model__gamma": ANY}, "svm"),
         ({"model_C": ANY, "model_gamma": ANY}, None),
         ({"x": ANY, "y": ANY}, None),
+        # choices of numbers, recorded as ranges
+        ({"alpha": [0.001, 0.1], "batch_size": [32, 64, 128]}, "mlp"),
+        # hardly any recorded value lies in the range: reinforcement learning, say
+        ({"gamma": (0.9, 0.9999), "learning_rate": ANY}, None),
+        ({"gamma": (1.0, 5.0), "learning_rate": ANY}, XGBOOST),
+        # of forests as well, or of other models
+        ({"n_estimators": (50, 500), "max_depth": (2, 32)}, None),
+        ({"n_estimators": (50, 500), "max_depth": (2, 32), "min_samples_split": (2, 20)}, None),
+        ({"alpha": ANY, "gamma": ANY}, None),
     ],
 )
 def test_a_learner_is_recognised_by_its_hyperparameters(

@@ -256,6 +256,17 @@ def test_members_that_rank_a_smooth_function_right_are_trusted() -> None:
     assert trust is not None and trust["process"] < 0.8
 
 
+def test_failed_rows_do_not_make_the_judgement_more_certain() -> None:
+    """Failures of which the trees learn no loss say nothing of how losses are ranked."""
+    history = disputed(11)
+    vectors = np.vstack([history.vectors, SQUARE.sample(33, np.random.default_rng(8))])
+    status = np.repeat([Status.COMPLETE, Status.FAILED], [11, 33])
+    more = History.of(vectors, np.append(history.losses, np.full(33, np.nan)), status=status)
+    members = {"a": member(Funnel(0.2, 0.5)), "b": member(Funnel(0.7, 0.6))}
+    few, many = (propose(Committee(members), known).trust for known in (history, more))
+    assert few == many and few is not None and 0.5 < few["b"] < 1.0
+
+
 # The contract of a proposer
 
 

@@ -181,6 +181,32 @@ def test_failed_configurations_count_as_the_worst_and_others_not_at_all() -> Non
     np.testing.assert_array_equal(proposer.propose(SPACE, more, STREAMS, 7).vector, b.vector)
 
 
+def test_what_is_likely_to_violate_a_constraint_is_not_proposed() -> None:
+    proposer, broken = pipelines(), np.array([c["kind"] == "tree" for c in CONFIGS])
+    vectors = np.array([Configuration(SPACE.space, c).get_array() for c in CONFIGS])
+    tried = [0, 1, 2, 8, 9, 10, 11]
+    losses = np.array([loss(20, CONFIGS[i]) for i in tried])  # trees are the better ones
+    limits = np.where(broken[tried], 1.0, -1.0)[:, None]
+    for k in range(7, 11):  # until there is no other
+        told = History.of(vectors[tried], losses, constraints=limits)
+        chosen = proposer.propose(SPACE, told, STREAMS, k)
+        (i,) = np.flatnonzero(SPACE.keys(vectors) == SPACE.keys(chosen.vector[None]))
+        assert not broken[i] and chosen.origin == "model"
+        tried.append(int(i))
+        losses = np.append(losses, loss(20, CONFIGS[i]))
+        limits = np.vstack([limits, [[-1.0]]])
+    free = proposer.propose(SPACE, History.of(vectors[tried[:7]], losses[:7]), STREAMS, 7)
+    assert config(free)["kind"] == "tree"
+
+
+def test_the_fallback_looks_for_the_first_feasible_configuration() -> None:
+    proposer = pipelines(fallback=Fallback(), n_start=3)
+    _, history = search(proposer, 3)
+    for n, origin in ((2, "design"), (3, "random")):
+        told = History.of(history.vectors[:n], history.losses[:n], constraints=np.ones((n, 1)))
+        assert proposer.propose(SPACE, told, STREAMS, n).origin == origin
+
+
 def test_the_fallback_follows_when_all_are_evaluated() -> None:
     proposals, history = search(pipelines(fallback=Fallback()), N)
     assert all(p.loss != -1.0 for p in proposals)

@@ -190,7 +190,7 @@ def test_expected_seconds_are_the_mean_of_a_log_normal() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "expected"),
-    [(0.0, 1e-3), (1e-9, 1e-3), (1e-3, 1e-3), (1.0, 1.0), (3600.0, 3600.0), (1e12, 1e9)],
+    [(0.0, 1e-3), (1e-9, 1e-9), (1e-3, 1e-3), (1.0, 1.0), (3600.0, 3600.0), (1e12, 1e12)],
 )
 @pytest.mark.parametrize("n", [1, 2, 60])
 def test_equal_times_are_predicted_everywhere(seconds: float, expected: float, n: int) -> None:
@@ -201,7 +201,25 @@ def test_equal_times_are_predicted_everywhere(seconds: float, expected: float, n
     assert np.ptp(predicted) == 0.0 and model.std_ < 3e-6
 
 
-@pytest.mark.parametrize("unit", [1e-2, 3600.0])
+@pytest.mark.parametrize(
+    ("typical", "odd", "expected"),
+    [
+        (1.0, 1e-9, 1e-3),  # a clock's ticks, or a broken one
+        (1.0, 1e15, 1e9),
+        (1e-6, 1e-12, 1e-9),  # in another unit
+        (1e12, 1e17, 1e15),
+    ],
+)
+def test_far_outliers_are_cut_off(typical: float, odd: float, expected: float) -> None:
+    X, seconds = np.arange(12.0)[:, None], np.full(12, typical)
+    seconds[-2:] = odd
+    expected_too = np.where(seconds == odd, expected, seconds)
+    one, two = (RunningTime(random_state=0).fit(X, known) for known in (seconds, expected_too))
+    np.testing.assert_allclose(one.predict_seconds(X), two.predict_seconds(X), rtol=1e-9)
+    assert one.predict_seconds(X)[-1] != pytest.approx(typical, rel=0.5)
+
+
+@pytest.mark.parametrize("unit", [1e-2, 3600.0, 1e-8, 1e12])
 def test_another_unit_of_time_shifts_the_logarithm(unit: float) -> None:
     X, seconds = sample()
     one = RunningTime(random_state=0).fit(X, 10.0 * seconds)

@@ -35,7 +35,7 @@ _FADE = 0.75  # of the trust in meta-features, with each pick
 _DOUBT = 0.1  # deviation of a regret on a new task after one known task
 
 _UNDESCRIBED = (
-    "No meta-feature that the task has differs between the known tasks: all of them count alike."
+    "The task has no meta-feature that differs between the known tasks: all of them count alike."
 )
 
 

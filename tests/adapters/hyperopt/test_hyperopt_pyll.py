@@ -181,6 +181,11 @@ def test_forbidden_configurations_are_not_proposed() -> None:
     assert drawn.keys() == {("x", "y"), ("y", "x"), ("y", "y")}
 
 
+def test_only_a_space_of_configspace_is_an_expression() -> None:
+    with pytest.raises(TypeError, match="expression takes a ConfigurationSpace; got <dict of 1>"):
+        expression({"x": 1})
+
+
 def drawing(label: str, values: list[float]) -> Any:
     """An algorithm that draws these values in turn."""
 

@@ -380,6 +380,7 @@ def test_options_without_a_name_are_answered_with_one(call: Any, message: str) -
         ({"n_startup_jobs": 3}, TypeError, r"\(n_startup_jobs: here it is n_startup=\)"),
         ({"n_EI_candidates": 3}, TypeError, r"\(n_EI_candidates: here it is n_candidates=\)"),
         ({"cost": "seconds"}, TypeError, r"\(cost: here it is per_second=\)"),
+        ({"n_trials": 3}, TypeError, r"gbqr takes no argument n_trials; it takes alpha, n_mode"),
         ({"alpha": 1.5}, ValueError, r"alpha must lie in \(0, 1\), got 1.5"),
         ({"seed": -1}, ValueError, "seed must be an integer >= 0"),
         ({"seed": "0"}, TypeError, "seed must be an integer"),

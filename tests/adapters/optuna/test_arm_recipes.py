@@ -13,6 +13,7 @@ from arm_objectives import Even, alike, arm_choices, counts, grid, zoo
 from automl_plugins.adapters.optuna import (
     AutoSampler,
     BanditSampler,
+    BOASFSampler,
     TSTSampler,
     WeightedModelSampler,
     _private,
@@ -232,6 +233,8 @@ def test_an_arm_proposes_jointly_from_the_first_trial_on_with_a_memory(as_factor
             {"multivariate": True},
             "of the sampler inside the arms, see inner",
         ),
+        # before the budget that is missing
+        (BOASFSampler, {"budget_seconds": 9.0}, r"\(budget_seconds: here it is seconds=\)"),
         (BanditSampler, {"polcy": None}, r"it takes arm, policy, inner.*Did you mean 'policy'\?"),
         (WeightedModelSampler, {"sed": 1}, r"Did you mean 'seed'\?"),
         (WeightedModelSampler, {"policy": 1}, r"\(policy: an argument of BanditSampler\)"),

@@ -65,6 +65,20 @@ def test_start_up(loss: float, others: list[float], expected: float) -> None:
     assert advance_probability(loss, np.array(others), 4) == expected
 
 
+@pytest.mark.parametrize("unit", [100.0, 1e-3, 1.0])
+def test_the_unit_of_the_losses_does_not_matter(unit: float) -> None:
+    """Also for errors in [0, 1], of which one has diverged: its distance counts as 4 medians."""
+    others = np.array([0.010, 0.011, 0.012, 0.013, 0.9])
+    reach = 0.0125 - 0.010  # of the median of all six
+    for loss, expected in ((0.012, 1 - 0.002 / (4 * 0.002)), (0.03, 0.0), (0.010, 1.0)):
+        if loss == 0.03:
+            expected = 0.0 if 4 * reach < 0.03 - 0.010 else 1.0
+        assert advance_probability(unit * loss, unit * others) == pytest.approx(expected)
+        assert advance_probability(-unit * (1 - loss), -unit * (1 - others)) == pytest.approx(
+            expected
+        )
+
+
 LOSSES = st.integers(-10_000, 10_000).map(lambda n: n / 16)
 
 

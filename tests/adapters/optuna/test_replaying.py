@@ -140,6 +140,7 @@ def test_samplers_come_by_class_name_factory_and_instance(
     [
         ("NoSampler", {}, r"No sampler 'NoSampler' in optuna.samplers or"),
         ("GBQRSampler.nope", {}, "No sampler 'GBQRSampler.nope'"),
+        ("TPE", {}, "which have BruteForceSampler, .*, TPESampler, AutoSampler, "),
         (RandomSampler(), {"b": 1, "a": 2}, "a, b cannot be given with an instance: pass the cl"),
         ("RandomSampler", {"pruner": "NoPruner"}, r"No pruner 'NoPruner' in optuna.pruners"),
     ],

@@ -232,7 +232,7 @@ def test_the_seconds_of_an_unusable_cost_are_unknown(
     study.optimize(objective, n_trials=9, catch=(MemoryError,))
     assert [t.state for t in study.trials].count(TrialState.COMPLETE) == 8
     assert explain(study.trials[-1]).seconds == pytest.approx(2.0, abs=1.0)
-    said = [m for m in log.messages if "count as unknown" in m]
+    said = [m for m in log.messages if "counts as unknown" in m]
     assert len(said) == (bad is not None) and all(f"for trial {number}:" in m for m in said)
 
 
@@ -242,10 +242,17 @@ def test_a_cost_that_is_never_known_is_said_once(log: pytest.LogCaptureFixture) 
 
     study = optuna.create_study(sampler=GBQRSampler(cost=nothing, seed=0))
     study.optimize(bowl, n_trials=5)
-    assert not [m for m in log.messages if "seconds" in m]
+    assert not [m for m in log.messages if "costs" in m]
     study.optimize(bowl, n_trials=5)
-    (said,) = [m for m in log.messages if "seconds" in m]
-    assert "nothing" in said and "has returned no number of seconds for any of 5 trials" in said
+    (said,) = [m for m in log.messages if "costs" in m]
+    assert "nothing" in said and "has returned no number above 0 for any of 5 trials" in said
+
+
+def test_unusable_costs_are_said_once(log: pytest.LogCaptureFixture) -> None:
+    study = optuna.create_study(sampler=GBQRSampler(cost=lambda trial: -1.0, seed=0))
+    study.optimize(bowl, n_trials=9)
+    (said,) = [m for m in log.messages if "gave -1.0" in m]
+    assert "for trial 0: it must be a finite number above 0" in said
 
 
 def test_a_cost_need_not_have_a_hash() -> None:
@@ -407,6 +414,17 @@ def test_no_improvement_counts_feasible_gains_above_min_delta() -> None:
     study = optuna.create_study(direction="maximize")
     study.optimize(objective, n_trials=50, callbacks=[NoImprovement(4, min_delta=0.1)])
     assert len(study.trials) == 5
+
+
+@needs_constraints
+def test_there_is_nothing_to_improve_on_before_a_feasible_finite_trial() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        trial.set_constraint("c", 1.0 if trial.number < 5 else 0.0)
+        return math.inf if trial.number < 8 else 1.0
+
+    study = optuna.create_study()
+    study.optimize(objective, n_trials=50, callbacks=[NoImprovement(3)])
+    assert len(study.trials) == 12  # best at number 8, three more
 
 
 def _child(queue: Any) -> None:

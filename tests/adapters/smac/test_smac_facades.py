@@ -27,6 +27,7 @@ from smac import (
     Scenario,
 )
 from smac.acquisition.function import EI, EIPS
+from smac.callback import Callback
 from smac.facade.abstract_facade import AbstractFacade
 from smac.intensifier.intensifier import Intensifier
 from smac.main.config_selector import ConfigSelector
@@ -244,6 +245,8 @@ def test_smacs_own_selector_has_one_model(tmp_path: Path) -> None:
         ),
         ({"cost": "x"}, TypeError, r"cost: SMAC measures the seconds: per_second=True"),
         ({"alpha": 0.2}, TypeError, "AutoFacade takes no argument alpha"),
+        ({"model": EI}, TypeError, "model must be an object, got the class EI"),
+        ({"callbacks": [Callback]}, TypeError, "each of callbacks must be an object, got the cla"),
         (
             {"memory": EARLIER, "per_second": True, "config_selector": QUICKLY},
             *(ValueError, "memory and per_second would not be used"),
