@@ -15,7 +15,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from automl_plugins._arguments import check_choice, check_finite, check_integer, check_share
-from automl_plugins.arrays import FloatArray
+from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.newest import Newest
 from automl_plugins.proposers import design
 from automl_plugins.proposers.acquisition import (
@@ -37,6 +37,7 @@ from automl_plugins.proposers.models import (
     condition,
     fit_models,
     incumbents,
+    likely_to_succeed,
     schedule,
 )
 from automl_plugins.proposers.proposal import Proposal, Repeats
@@ -220,6 +221,8 @@ class ModelBasedProposer:
         starting = self.starts(space, history, k)
         if starting or (settings.interleave is not None and k % settings.interleave == 0):
             pool, _ = asked.unseen(_DESIGN_POOL)
+            if starting and len(asked.earlier) >= self.n_startup(space):
+                pool = pool[self._worth_a_trial(space, history, streams, pool)]
             if starting and settings.uniform_start:
                 return Proposal(pool[rng.integers(len(pool))], "random")
             return Proposal(design.next_point(space, pool, asked.earlier.vectors, rng), "design")
@@ -236,8 +239,8 @@ class ModelBasedProposer:
         """Whether evaluation ``k`` belongs to the start design, which asks no model.
 
         The start lasts while all losses are equal: a process would visit one corner of the space
-        after another, where it is least certain, but a better loss may be anywhere. A surrogate
-        that learns from earlier tasks need not wait.
+        after another, where it is least certain, but a better loss may be anywhere. What is likely
+        to fail is left out then. A surrogate that learns from earlier tasks need not wait.
         """
         settings = self.settings
         if len(history.before(k)) < self.n_startup(space):
@@ -253,6 +256,15 @@ class ModelBasedProposer:
             return self.settings.n_startup or 0
         options = sum(int(space.n_values[column]) for column in space.branching)
         return max(6, 1 + options, min(1 + space.depth, _LONGEST_START))
+
+    def _worth_a_trial(
+        self, space: VectorSpace, history: History, streams: Streams, pool: FloatArray
+    ) -> BoolArray:
+        """Mask (m,) of those of a design's pool that are likely to succeed."""
+        known = history
+        if self.settings.failed_trials == "ignore":
+            known = history.rows(history.status != Status.FAILED)
+        return likely_to_succeed(space, known, streams, pool)
 
     # --- the model phase ------------------------------------------------------------------
 

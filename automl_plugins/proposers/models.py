@@ -50,6 +50,7 @@ Incumbent = Literal["observed", "predicted"]
 
 # A crash costs a trial and often a machine: success must be likely enough to happen four times.
 _CAUTION = 4.0
+_LIKELY = 0.5  # probability of success, in units of the largest, below which nothing is drawn
 
 
 @dataclass(frozen=True)
@@ -332,6 +333,22 @@ def fit_models(
             running_time = shared.fit(running_time, features[timed], history.seconds[timed], bound)
     models = FittedModels(surrogate, learnt, learnt.best, running_time, feasibility)
     return _with_incumbent(models, settings, features, success)
+
+
+def likely_to_succeed(
+    space: VectorSpace, history: History, streams: Streams, vectors: FloatArray
+) -> BoolArray:
+    """Mask (m,) of the vectors that are at least half as likely to succeed as the likeliest.
+
+    A mask, where there is no gain that probabilities could weigh.
+    """
+    known = history.first(history.n_finished)
+    if known.successful.all() or not len(vectors):
+        return np.ones(len(vectors), dtype=bool)
+    model = surrogates.Feasibility(random_state=streams.integer("feasibility", len(known)))
+    model.fit(space.features(known.vectors), known.successful)
+    success = model.predict(space.features(vectors))
+    return np.asarray(success >= _LIKELY * success.max())
 
 
 def schedule(history: History, settings: ModelSettings) -> tuple[int, int]:

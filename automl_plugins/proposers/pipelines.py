@@ -25,6 +25,7 @@ from automl_plugins.meta.memories import AlignedMemory, Memory
 from automl_plugins.meta.recognition import task_memory
 from automl_plugins.meta.tasks import TaskFeatures, by_distance
 from automl_plugins.newest import Newest
+from automl_plugins.proposers.models import likely_to_succeed
 from automl_plugins.proposers.proposal import Proposal, Proposer, Repeats, as_failure
 from automl_plugins.proposers.targets import effective_losses
 from automl_plugins.proposers.with_memory import as_remembered
@@ -33,13 +34,11 @@ from automl_plugins.records.scores import HUGE, by_task, tame
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
-from automl_plugins.surrogates import Feasibility
 
 Start = Literal["portfolio", "nearest"]
 
 _SPARE = 20  # pipelines of the start beyond n_start, for those that fail or are not allowed
 _TRIED = 200  # pipelines into which fixed values are put before the fallback is asked
-_LIKELY = 0.5  # probability of success, in units of the largest, below which nothing is proposed
 _SHARED = 2.0  # mean number of data sets per configuration below which losses are estimated
 
 
@@ -134,7 +133,10 @@ class PipelineProposer:
             # What violates the constraints least, the losses of earlier tasks do not say.
             return self.fallback.propose(space, history, streams, k, fixed)
         if matching.any():
-            matching = _likely(space, history, streams, known.vectors, matching)
+            # Where the factorisation is certain that nothing improves, a factor would not count.
+            matching[matching] = likely_to_succeed(
+                space, history, streams, known.vectors[matching]
+            )
             return self._recommend(known, history, k, rows, matching)
         if fixed is not None and allowed.any():
             # Put the decided values into the recommended one, else into others, best mean first.
@@ -256,28 +258,6 @@ def matrix(dataset: MetaDataset) -> tuple[FloatArray, FloatArray]:
         estimated = performance(dataset)
         return estimated.candidates, estimated.filled.T.copy()
     return distinct[keep], Y[keep]
-
-
-def _likely(
-    space: VectorSpace,
-    history: History,
-    streams: Streams,
-    vectors: FloatArray,
-    allowed: BoolArray,
-) -> BoolArray:
-    """Those ``allowed`` (N,), at least one, that are as likely to succeed as any, or half.
-
-    A mask and not a factor: where the factorisation is certain that nothing improves, a factor
-    would not count beside its tiny expected improvements.
-    """
-    finished = history.first(history.n_finished)
-    if finished.successful.all():
-        return allowed
-    model = Feasibility(random_state=streams.integer("feasibility", len(finished)))
-    model.fit(space.features(finished.vectors), finished.successful)
-    success = np.zeros(len(vectors))
-    success[allowed] = model.predict(space.features(vectors[allowed]))
-    return np.asarray(success >= _LIKELY * success.max())
 
 
 def _losses(history: History, rows: IntArray) -> tuple[list[int], FloatArray]:

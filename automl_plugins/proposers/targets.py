@@ -179,14 +179,18 @@ def is_informative(history: History) -> bool:
 
 
 def all_alike(history: History) -> bool:
-    """Whether there are several finished rows, all of them successes of the same loss.
+    """Whether there are several complete rows, all of the same loss, and nothing was pruned.
 
-    Then no model of this search knows where to search. Differences by rounding do not count.
+    Then no model of losses knows where to search; one must be feasible, else models of the
+    violations do. Differences by rounding do not count.
     """
-    done = history.first(history.n_finished)
-    if len(done) < 2 or (done.status != Status.COMPLETE).any() or not done.feasible.all():
+    complete = history.status == Status.COMPLETE
+    losses = history.losses[complete]
+    if len(losses) < 2 or (history.status == Status.PRUNED).any():
         return False
-    low, high = float(done.losses.min()), float(done.losses.max())
+    if not history.feasible[complete].any():
+        return False
+    low, high = float(losses.min()), float(losses.max())
     return high - _SAME * abs(high) <= low
 
 

@@ -471,12 +471,17 @@ def test_the_start_lasts_as_long_as_all_losses_are_alike() -> None:
     for loss in (0.29, 0.31):
         other = observed(SQUARE, 20, losses=[0.3] * 19 + [loss])
         assert propose(process, other).origin == "model"
-    # The start ends where failures or violations can be learnt, and with earlier tasks.
+    # A failure or violation says nothing of where losses are lower ...
     status = [Status.COMPLETE] * 19 + [Status.FAILED]
     failing = observed(SQUARE, 20, losses=[0.3] * 19 + [np.nan], status=status)
-    assert propose(process, failing).origin == "model"
+    assert propose(process, failing).origin == "design"
     violated = observed(SQUARE, 20, losses=[0.3] * 20, constraints=[[0.0]] * 19 + [[1.0]])
-    assert propose(process, violated).origin == "model"
+    assert propose(process, violated).origin == "design"
+    # ... but how far violations are from none does, and so do pruned losses and earlier tasks.
+    never = observed(SQUARE, 20, losses=[0.3] * 20, constraints=[[1.0], [2.0]] * 10)
+    assert propose(process, never).origin == "model"
+    pruned = observed(SQUARE, 20, losses=[0.3] * 20, status=[*status[:19], Status.PRUNED])
+    assert propose(process, pruned).origin == "model"
 
     class Template:
         def for_space(self, space: VectorSpace) -> RandomForest:
@@ -484,6 +489,25 @@ def test_the_start_lasts_as_long_as_all_losses_are_alike() -> None:
 
     assert propose(forest(Template()), flat).origin == "model"
     assert propose(forest(informed=True), flat).origin == "model"
+
+
+@pytest.mark.parametrize("told_by", ["status", "constraints"])
+def test_a_start_that_lasts_leaves_out_what_is_likely_to_fail(told_by: str) -> None:
+    vectors = SQUARE.sample(40, np.random.default_rng(1))
+    broken = vectors[:, 0] > 0.5
+    if told_by == "status":
+        status = np.where(broken, Status.FAILED, Status.COMPLETE)
+        history = History.of(vectors, np.where(broken, np.nan, 0.5), status=status)
+    else:
+        history = History.of(
+            vectors, np.full(40, 0.5), constraints=np.where(broken, 1.0, -1.0)[:, None]
+        )
+    proposals = [propose(forest(), history, k) for k in range(40, 50)]
+    assert {p.origin for p in proposals} == {"design"}
+    assert max(p.vector[0] for p in proposals) < 0.6
+    ignoring = forest(failed_trials="ignore")
+    farthest = max(propose(ignoring, history, k).vector[0] for k in range(40, 50))
+    assert (farthest > 0.7) == (told_by == "status")
 
 
 @pytest.mark.parametrize(
