@@ -107,7 +107,6 @@ def distributions_in(trials: Iterable[FrozenTrial]) -> dict[str, BaseDistributio
     return {name: d for trial in trials for name, d in trial.distributions.items()}
 
 
-@np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
 def check_kinds(study: Study, distributions: Distributions) -> None:
     """Raise ValueError for a parameter that is of another kind in the study."""
     known = distributions_in(study.get_trials(deepcopy=False))
@@ -122,6 +121,7 @@ def check_kinds(study: Study, distributions: Distributions) -> None:
             ) from None
 
 
+@np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
 def space_of_trials(trials: Sequence[FrozenTrial]) -> ConfigurationSpace | None:
     """The union of all parameters, conditions inferred; None without parameters."""
     distributions = distributions_in(trials)
