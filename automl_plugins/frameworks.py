@@ -285,8 +285,9 @@ _NOT_KNOWN = {
     " {known}, or a data frame.",
     "arm_report": "Cannot report on the arms of a {kind}: pass an ArmReport, an Optuna study or"
     " Hyperopt trials.",
-    "source_shares": "Cannot read the sources of a {kind}: pass an Optuna study, or the shares of"
-    " the sources by name, by number of the evaluation.",
+    "source_shares": "Cannot read the sources of a {kind}: pass an Optuna study, Hyperopt trials,"
+    " a SMAC run history or facade, or the shares of the sources by name, by number of the"
+    " evaluation.",
     "member_trust": "Cannot read the members' trust of a {kind}: pass an Optuna study, Hyperopt"
     " trials, a SMAC run history or facade, or the trust by name of the member, by number of the"
     " evaluation.",

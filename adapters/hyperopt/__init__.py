@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .recipes import auto, blended, ei_per_second, gbqr, pmf, surrogate, tst
     from .replaying import optimizer
     from .space import PyllSpace, translate
-    from .trials import INITIAL_DESIGN, explain, member_trust
+    from .trials import INITIAL_DESIGN, explain, member_trust, source_shares
 
 import_when_used(
     __name__,
@@ -33,7 +33,7 @@ import_when_used(
         "recipes": ["auto", "blended", "ei_per_second", "gbqr", "pmf", "surrogate", "tst"],
         "replaying": ["optimizer"],
         "space": ["PyllSpace", "translate"],
-        "trials": ["INITIAL_DESIGN", "explain", "member_trust"],
+        "trials": ["INITIAL_DESIGN", "explain", "member_trust", "source_shares"],
     },
 )
 
@@ -58,6 +58,7 @@ __all__ = [
     "optimizer",
     "pmf",
     "record",
+    "source_shares",
     "surrogate",
     "translate",
     "tst",

@@ -6,7 +6,7 @@ from ._pulls import arm_report
 from .memory import curves, read_task, write_history
 from .replaying import optimizer
 from .space import is_space
-from .trials import member_trust
+from .trials import member_trust, source_shares
 
 ADAPTER = Adapter(
     name="hyperopt",
@@ -17,5 +17,6 @@ ADAPTER = Adapter(
     write_history=write_history,
     optimizer=optimizer,
     arm_report=arm_report,
+    source_shares=source_shares,
     member_trust=member_trust,
 )

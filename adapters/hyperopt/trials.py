@@ -27,7 +27,7 @@ from hyperopt import (
 
 from automl_plugins._arguments import check_integer, check_kind
 from automl_plugins.arrays import FloatArray
-from automl_plugins.proposers.explanation import ArmFacts, Explanation, read_trust
+from automl_plugins.proposers.explanation import ArmFacts, Explanation, Parts, read_parts
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import (
     Columns,
@@ -325,6 +325,26 @@ def member_trust(trials: Trials) -> dict[int, dict[str, float]]:
     Raises:
         TypeError: For anything but trials.
     """
-    check_trials("member_trust", trials)
+    return _read_parts("member_trust", trials, "trust")
+
+
+def source_shares(trials: Trials) -> dict[int, dict[str, float]]:
+    """Share of each earlier task in the proposal of each trial; the rest to 1 is the search's own.
+
+    Args:
+        trials: The trials of a search that learns from earlier tasks.
+
+    Returns:
+        Shares by name of the source, by number of the trial; trials that no such algorithm
+        proposed are absent.
+
+    Raises:
+        TypeError: For anything but trials.
+    """
+    return _read_parts("source_shares", trials, "shares")
+
+
+def _read_parts(function: str, trials: Trials, which: Parts) -> dict[int, dict[str, float]]:
+    check_trials(function, trials)
     stored = ((d["tid"], note_of(d).get(PROPOSAL)) for d in all_documents(trials))
-    return {tid: trust for tid, note in stored if (trust := read_trust(note))}
+    return {tid: parts for tid, note in stored if (parts := read_parts(note, which)) is not None}

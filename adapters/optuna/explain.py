@@ -11,7 +11,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from automl_plugins._arguments import check_kind
-from automl_plugins.proposers.explanation import ArmFacts, Explanation, read_trust
+from automl_plugins.proposers.explanation import ArmFacts, Explanation, read_parts
 
 from . import _private
 from .initial_design import INITIAL_DESIGN
@@ -104,7 +104,7 @@ def member_trust(study: Study) -> dict[int, dict[str, float]]:
     """
     check_study("member_trust", study)
     stored = ((t.number, _private.read_explanation(t)) for t in study.get_trials(deepcopy=False))
-    return {number: trust for number, facts in stored if (trust := read_trust(facts))}
+    return {number: trust for number, facts in stored if (trust := read_parts(facts, "trust"))}
 
 
 def _is_given(trial: FrozenTrial, enqueued: Mapping[str, Any]) -> bool:

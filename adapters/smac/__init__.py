@@ -14,7 +14,12 @@ if TYPE_CHECKING:
     from .initial_design import KNNInitialDesign, MetaInitialDesign
     from .memory import RecordCallback, curves, meta_dataset_from_runhistory
     from .model_parts import EIPerSecond, QuantileBound, SurrogateModel
-    from .proposing import ExplainCallback, ProposerConfigSelector, member_trust
+    from .proposing import (
+        ExplainCallback,
+        ProposerConfigSelector,
+        member_trust,
+        source_shares,
+    )
     from .replaying import optimizer
 
 import_when_used(
@@ -26,7 +31,12 @@ import_when_used(
         "initial_design": ["KNNInitialDesign", "MetaInitialDesign"],
         "memory": ["RecordCallback", "curves", "meta_dataset_from_runhistory"],
         "model_parts": ["EIPerSecond", "QuantileBound", "SurrogateModel"],
-        "proposing": ["ExplainCallback", "ProposerConfigSelector", "member_trust"],
+        "proposing": [
+            "ExplainCallback",
+            "ProposerConfigSelector",
+            "member_trust",
+            "source_shares",
+        ],
         "replaying": ["optimizer"],
     },
 )
@@ -49,4 +59,5 @@ __all__ = [
     "member_trust",
     "meta_dataset_from_runhistory",
     "optimizer",
+    "source_shares",
 ]

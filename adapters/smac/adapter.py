@@ -5,7 +5,7 @@ from ConfigSpace import ConfigurationSpace
 from automl_plugins.frameworks import Adapter
 
 from .memory import curves, read_task, write_history
-from .proposing import member_trust
+from .proposing import member_trust, source_shares
 from .replaying import optimizer
 from .trials import owns
 
@@ -17,5 +17,6 @@ ADAPTER = Adapter(
     read_task=read_task,
     write_history=write_history,
     optimizer=optimizer,
+    source_shares=source_shares,
     member_trust=member_trust,
 )

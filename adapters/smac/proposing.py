@@ -18,7 +18,7 @@ from smac.random_design import AbstractRandomDesign
 from smac.runhistory import RunHistory, TrialInfo, TrialValue
 
 from automl_plugins._arguments import check_integer, check_kind
-from automl_plugins.proposers.explanation import Explanation, read_trust
+from automl_plugins.proposers.explanation import Explanation, Parts, read_parts
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure, ask
 from automl_plugins.proposers.with_memory import SuggestedStart, WithFallback, check_fits
 from automl_plugins.records.history import History
@@ -299,11 +299,33 @@ def member_trust(source: RunHistory | AbstractFacade) -> dict[int, dict[str, flo
     Raises:
         TypeError: For anything but a run history or facade.
     """
+    return _read_parts("member_trust", source, "trust")
+
+
+def source_shares(source: RunHistory | AbstractFacade) -> dict[int, dict[str, float]]:
+    """Share of each earlier task in the proposal of each configuration.
+
+    Args:
+        source: A run history or facade, of a search that learns from earlier tasks.
+
+    Returns:
+        Shares by name of the earlier task, by number of the configuration; the rest to 1 is the
+        search's own. Those that no such method proposed are absent.
+
+    Raises:
+        TypeError: For anything but a run history or facade.
+    """
+    return _read_parts("source_shares", source, "shares")
+
+
+def _read_parts(
+    function: str, source: RunHistory | AbstractFacade, which: Parts
+) -> dict[int, dict[str, float]]:
     allowed = "a run history or a facade, such as the one whose optimize() was called"
-    check_kind("member_trust", source, RunHistory | AbstractFacade, allowed)
+    check_kind(function, source, RunHistory | AbstractFacade, allowed)
     history = source.runhistory if isinstance(source, AbstractFacade) else source
     stored = ((key.config_id, _read_note(value)) for key, value in history.items())
-    return {number: trust for number, note in stored if (trust := read_trust(note))}
+    return {n: parts for n, note in stored if (parts := read_parts(note, which)) is not None}
 
 
 def _origin_of(config: Configuration) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from automl_plugins.formats import format_count
 from automl_plugins.proposers.proposal import COUNTS
@@ -163,7 +163,7 @@ class Explanation:
             own_share=own_share,
             shares=shares,
             member=member if isinstance(member, str) else None,
-            trust=read_trust(known),
+            trust=read_parts(known, "trust"),
             arm=arm,
             fixed=tuple(fixed),
             independent=tuple(independent),
@@ -261,9 +261,15 @@ class Explanation:
         return ORIGINS.get(self.origin, self.origin)
 
 
-def read_trust(facts: Any) -> dict[str, float] | None:
-    """Trust in each member of a committee, largest first, from stored facts; None without any."""
-    return _parts(facts.get("trust")) if isinstance(facts, Mapping) else None
+Parts = Literal["shares", "trust"]
+
+
+def read_parts(facts: Any, which: Parts) -> dict[str, float] | None:
+    """Shares of earlier tasks, or trust in members, of stored facts; None without any.
+
+    The largest comes first.
+    """
+    return _parts(facts.get(which)) if isinstance(facts, Mapping) else None
 
 
 def _parts(given: Any) -> dict[str, float] | None:

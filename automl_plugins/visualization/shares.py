@@ -123,8 +123,8 @@ def plot_source_weights(source: Any, *, n_sources: int = 8) -> go.Figure:
 
     Args:
         source: Shares of the sources by name, by number of the evaluation; the search's own share
-            is the rest to 1. Or an object that the ``source_shares`` of an adapter reads, such as
-            an Optuna study.
+            is the rest to 1. Or an object that the ``source_shares`` of an adapter reads: an
+            Optuna study, Hyperopt trials, a SMAC run history or facade.
         n_sources: Largest number of sources with an area of their own.
 
     Raises:

@@ -36,9 +36,14 @@ READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
     ),
     "hyperopt.explain": (in_hyperopt.explain, r"explain takes hyperopt\.Trials"),
     "hyperopt.member_trust": (in_hyperopt.member_trust, r"member_trust takes hyperopt\.Trials"),
+    "hyperopt.source_shares": (
+        in_hyperopt.source_shares,
+        r"source_shares takes hyperopt\.Trials",
+    ),
     "hyperopt.arm_report": (in_hyperopt.arm_report, r"arm_report takes hyperopt\.Trials"),
     "smac.explain": (lambda given: selector().explain(given), "explain takes a configuration"),
     "smac.member_trust": (in_smac.member_trust, "member_trust takes a run history or a facade"),
+    "smac.source_shares": (in_smac.source_shares, "source_shares takes a run history or a facad"),
 }
 
 
@@ -80,7 +85,7 @@ def test_a_run_history_is_one_search_though_it_is_a_mapping() -> None:
         history.add(configuration, cost=configuration["x"])
     with pytest.raises(ValueError, match="No evaluation was proposed by a committee"):
         plot_member_trust(history)
-    with pytest.raises(TypeError, match="Cannot read the sources of a RunHistory"):
+    with pytest.raises(ValueError, match="was proposed with the help of earlier tasks"):
         plot_source_weights(history)
     with pytest.raises(ValueError, match="compare needs two methods, got random"):
         compare(history, label=lambda _: ("t", "random"))

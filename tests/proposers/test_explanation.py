@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from automl_plugins.proposers.explanation import MEMBERS, Explanation, read_trust
+from automl_plugins.proposers.explanation import MEMBERS, Explanation, read_parts
 from automl_plugins.recipes import auto
 
 TRUST = {"trees": 0.17, "process": 0.83}
@@ -82,10 +82,10 @@ def test_a_notebook_shows_the_sentence() -> None:
 
 def test_trust_is_ordered_without_invalid_numbers() -> None:
     given = {"trees": 0.2, "process": 0.7, "a": float("nan"), "b": True, "c": "x"}
-    trust = read_trust({"trust": given})
+    trust = read_parts({"trust": given}, "trust")
     assert trust is not None and list(trust.items()) == [("process", 0.7), ("trees", 0.2)]
     for facts in (None, 3, "text", {}, {"trust": None}, {"trust": [0.5]}):
-        assert read_trust(facts) is None
+        assert read_parts(facts, "trust") is None
     assert Explanation.from_proposal(0, None).trust is None
 
 

@@ -19,6 +19,7 @@ from automl_plugins.adapters.hyperopt import (
     initial_trials,
     member_trust,
     meta_dataset_from_trials,
+    source_shares,
     translate,
     tst,
     weighted,
@@ -259,7 +260,10 @@ def test_a_document_is_explained_too() -> None:
 
 def test_shares_of_earlier_tasks() -> None:
     earlier = {"one": search(rand.suggest, 12), "two": search(rand.suggest, 6)}
-    last = explain(search(tst(memory=earlier), 6))
+    trials = search(tst(memory=earlier), 6)
+    last = explain(trials)
+    assert source_shares(trials)[5] == last.shares and set(source_shares(trials)) == set(range(6))
+    assert source_shares(earlier["one"]) == {}
     assert last.shares is not None and set(last.shares) == {"one", "two"}
     assert list(last.shares.values()) == sorted(last.shares.values(), reverse=True)
     assert last.own_share == pytest.approx(1.0 - sum(last.shares.values()))

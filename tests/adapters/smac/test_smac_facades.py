@@ -20,6 +20,7 @@ from automl_plugins.adapters.smac import (
     SurrogateModel,
     member_trust,
     optimizer,
+    source_shares,
 )
 from automl_plugins.adapters.smac.replaying import SMACSearch
 from ConfigSpace import ConfigurationSpace
@@ -146,6 +147,9 @@ def test_a_memory_suggests_first_and_leaves_the_task_itself_out(tmp_path: Path) 
     assert found[0]["kind"] == "linear" and found[0]["x"] < 0.5
     said = [selector_of(smac).explain(config) for config in smac.runhistory.get_configs()]
     assert said[0].origin == "suggested" and said[-1].shares is not None
+    shares = source_shares(smac)
+    assert shares == source_shares(smac.runhistory)
+    assert shares[len(said)] == said[-1].shares
     assert "iris" not in said[-1].shares
     # whatever SMAC calls a scenario without a name, it is not another run
     run = scenario(tmp_path / "unnamed", n_trials=2)
