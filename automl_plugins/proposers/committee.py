@@ -35,8 +35,8 @@ class Committee:
     """Draws the member that proposes, with a probability that grows with its merit.
 
     The trust in member i is proportional to ``prior_i (1 - r_i^2)^(-tempering n / 2)``, where
-    ``r_i >= 0`` is the rank correlation of the n losses with its held-out predictions; rows of
-    which a member holds out no prediction, such as failed ones, do not count. That is the
+    ``r_i >= 0`` is the rank correlation of the losses with its held-out predictions, and n the
+    largest number of losses that a member predicts: failed rows do not count. That is the
     likelihood of a regression of the ranks on the predicted ranks, tempered because the errors of
     the predictions are not independent. A member of several models has the mean of their
     likelihoods: of many models some agree with a few losses by chance, and the mean includes those
@@ -121,8 +121,9 @@ class Committee:
             shared = SharedFits()
             fitted = [m.models(space, judged, streams, shared) for m in self.members.values()]
             merits = [models.merits for models, _ in fitted]
-            # The least: with the same merit no member is better for having been shown more rows.
-            n = min(models.n_held_out for models, _ in fitted)
+            # One number for all: bootstrap models hold out most rows only, and would be trusted
+            # less for the same merit.
+            n = max(models.n_held_out for models, _ in fitted)
         shares = trust_in(merits, n, self.prior, self.tempering)
         named = zip(self.members, shares.tolist(), strict=True)
         return {name: share for name, share in named if share > 0.0}
