@@ -48,7 +48,7 @@ from ConfigSpace.hyperparameters import (
 from hyperopt import Domain, pyll
 
 from automl_plugins.records.trial import as_number
-from automl_plugins.spaces.choices import categorical, one_of
+from automl_plugins.spaces.choices import categorical, one_of, ordered
 from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.ranges import (
     ExactFloat,
@@ -359,7 +359,7 @@ def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
                 return NormalIntegerHyperparameter(label, mu, sigma, first, last)
             return _integers(label, first, last, log=log)
         if last - first < (_LOG_GRID if log else _GRID):
-            return OrdinalHyperparameter(label, [i * q for i in range(first, last + 1)])
+            return ordered(label, [i * q for i in range(first, last + 1)])
         if not log and not normal and last - first < MOST_EXACT:
             n = last - first + 1
             return stepped_range(label, Steps(first * q, q, n, high=last * q, is_integer=False))
@@ -374,7 +374,7 @@ def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
         if q is not None and low < high:
             return multiples_on_a_log_scale(label, low, high, q)
     if low == high:
-        return OrdinalHyperparameter(label, [low])
+        return ordered(label, [low])
     found = float_range(label, low, high, log=log)
     if normal and not log and not isinstance(found, ExactFloat):
         return NormalFloatHyperparameter(label, mu, sigma, low, high)
@@ -383,7 +383,7 @@ def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
 
 def _integers(label: str, low: int, high: int, *, log: bool) -> Hyperparameter[Any, Any]:
     if low == high or (max(-low, high) > MOST_EXACT and high - low < _GRID):
-        return OrdinalHyperparameter(label, list(range(low, high + 1)))
+        return ordered(label, list(range(low, high + 1)))
     return integer_range(label, low, high, log=log)
 
 

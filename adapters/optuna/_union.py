@@ -24,7 +24,7 @@ from optuna.distributions import (
 from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.design import apportion, stratified_value
 from automl_plugins.records.trial import Status
-from automl_plugins.spaces.choices import categorical, ordinal
+from automl_plugins.spaces.choices import categorical, ordered
 from automl_plugins.spaces.conditions import Rule, as_condition
 from automl_plugins.spaces.values import index_of
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -79,7 +79,7 @@ class UnionSpace:
         choices = self.distributions[name].choices  # type: ignore[attr-defined]
         # Of equal choices, which have one rank, the first.
         _, first = np.unique(self._ranks[name], return_index=True)
-        make = ordinal if name in self._ordered else categorical
+        make = ordered if name in self._ordered else categorical
         return make(name, [choices[i] for i in first])
 
     def _condition(self, space: ConfigurationSpace, rule: Rule) -> Any:

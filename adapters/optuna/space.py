@@ -39,7 +39,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins.arrays import FloatArray
 from automl_plugins.spaces import conditions
-from automl_plugins.spaces.choices import categorical
+from automl_plugins.spaces.choices import categorical, ordered
 from automl_plugins.spaces.conditions import Rule, as_condition
 from automl_plugins.spaces.ranges import float_range, integer_range, stepped_range
 from automl_plugins.spaces.values import ABSENT, choices_of, find, is_near, to_number
@@ -190,7 +190,7 @@ def hyperparameter_of(
     if steps.n > 1 and not listed:
         return stepped_range(name, steps.steps)
     values = [_listed_value(steps, i) for i in range(steps.n)]
-    return Constant(name, values[0]) if steps.n == 1 else OrdinalHyperparameter(name, values)
+    return Constant(name, values[0]) if steps.n == 1 else ordered(name, values)
 
 
 def single_value(distribution: BaseDistribution) -> Any:

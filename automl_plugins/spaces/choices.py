@@ -54,6 +54,14 @@ def ordinal(
     return _make(OrdinalHyperparameter, ExactOrdinal, name, values, options)
 
 
+def ordered(name: str, values: Sequence[Any]) -> OrdinalHyperparameter:
+    """An ordered choice of a framework without defaults: its default is the middle, as a range's.
+
+    That of ConfigSpace, the first value, would be what runs of a memory get that do not have it.
+    """
+    return ordinal(name, values, default=values[(len(values) - 1) // 2])
+
+
 def _make(
     own: Callable[..., H],
     exact: Callable[..., H],

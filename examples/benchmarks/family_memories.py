@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
 from common import spoil
+from ConfigSpace import ConfigurationSpace
+from ConfigSpace.hyperparameters import OrdinalHyperparameter
 from families import Task, oboe_tables
 from recorded_tables import adaboost, memory_of, read_features, svm_grid
 
@@ -16,7 +19,8 @@ from automl_plugins.meta import MetaDataset
 from automl_plugins.meta.bundled import LEARNERS, bundled
 from automl_plugins.meta.recognition import RecognisedMemory
 from automl_plugins.proposers.proposal import Proposer
-from automl_plugins.replay import Method, Problem, proposing
+from automl_plugins.replay import Method, Optimizer, Problem, proposing
+from automl_plugins.spaces.choices import DECODERS, ENCODERS
 
 #: Data sets that are copies of each other, or nearly: a memory for one leaves out the others.
 TWINS = [
@@ -109,10 +113,41 @@ def without_itself(task: Task) -> RecognisedMemory:
     return RecognisedMemory().without({data, *_runs_of(source)})
 
 
+class ByValue:
+    """``AutoSampler``, asked for the values of a grid: a memory knows values, not their numbers.
+
+    A replay asks for the number of a value in its order, which is all the same without a memory.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self.name, self.options = "AutoSampler", options
+
+    def start(self, problem: Problem) -> Optimizer:
+        """See ``Method``."""
+        ordered = {
+            name: list(hyperparameter.sequence)
+            for name, hyperparameter in problem.space.items()
+            if isinstance(hyperparameter, OrdinalHyperparameter)
+        }
+        space = with_choices(problem.space)
+        make = load_adapter("optuna").optimizer
+        method: Method = make("AutoSampler", ordinal=ordered, **self.options)
+        return method.start(replace(problem, space=space))
+
+
+def with_choices(space: ConfigurationSpace) -> ConfigurationSpace:
+    """The space with categories in place of ordered values."""
+    written = space.to_serialized_dict(ENCODERS)
+    for i, known in enumerate(written["hyperparameters"]):
+        if known["type"] == "ordinal":
+            choices = {"type": "categorical", "choices": known["sequence"], "weights": None}
+            kept = {key: known[key] for key in ("name", "default_value", "meta")}
+            written["hyperparameters"][i] = kept | choices
+    return ConfigurationSpace.from_serialized_dict(written, DECODERS)
+
+
 def _by_default(task: Task, **options: Any) -> Method:
-    make = load_adapter("optuna").optimizer
-    method: Method = make("AutoSampler", memory=without_itself(task), **options)
-    return method
+    return ByValue(memory=without_itself(task), **options)
 
 
 WITH_MEMORY: dict[str, Callable[[Task], Method]] = {

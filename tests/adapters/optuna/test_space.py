@@ -114,12 +114,18 @@ DISTRIBUTIONS: dict[str, tuple[BaseDistribution, Any]] = {
     "n": (IntDistribution(1, 9), Integer("n", (1, 9))),
     "wide": (IntDistribution(1, 1024, log=True), Integer("wide", (1, 1024), log=True)),
     "kind": (CategoricalDistribution(("b", "a")), Categorical("kind", ["b", "a"])),
-    "even": (IntDistribution(2, 8, step=2), OrdinalHyperparameter("even", [2, 4, 6, 8])),
+    "even": (
+        IntDistribution(2, 8, step=2),
+        OrdinalHyperparameter("even", [2, 4, 6, 8], default_value=4),
+    ),
     "halves": (
         FloatDistribution(0, 1, step=0.5),
-        OrdinalHyperparameter("halves", [0.0, 0.5, 1.0]),
+        OrdinalHyperparameter("halves", [0.0, 0.5, 1.0], default_value=0.5),
     ),
-    "whole": (FloatDistribution(0, 2, step=1.0), OrdinalHyperparameter("whole", [0.0, 1.0, 2.0])),
+    "whole": (
+        FloatDistribution(0, 2, step=1.0),
+        OrdinalHyperparameter("whole", [0.0, 1.0, 2.0], default_value=1.0),
+    ),
     "many steps": (FloatDistribution(0, 1, step=1e-4), Float("many steps", (0.0, 1.0))),
     "one": (IntDistribution(3, 3), Constant("one", 3)),
 }
@@ -130,6 +136,15 @@ def test_distributions_become_hyperparameters() -> None:
     distributions = {name: d for name, (d, _) in DISTRIBUTIONS.items()}
     space = space_of(distributions, [dict.fromkeys(DISTRIBUTIONS, 0.5) | row])
     assert dict(space) == {name: expected for name, (_, expected) in DISTRIBUTIONS.items()}
+
+
+def test_runs_without_a_stepped_parameter_get_its_middle_as_of_a_range() -> None:
+    """Not the lowest value, with which no run of the memory was made."""
+    stepped = {"even": IntDistribution(2, 10, step=2), "order": CategoricalDistribution("abc")}
+    found = UnionSpace(stepped, ordinal={"order": ["c", "b", "a"]}).vectors.space
+    assert found["even"].default_value == 6 and found["order"].default_value == "b"
+    space = space_of(stepped, [{"even": 2, "order": "a"}])
+    assert space["even"].default_value == 6 and space["order"].default_value == "a"
 
 
 def test_the_only_choice_may_be_nan() -> None:
