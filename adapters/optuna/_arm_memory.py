@@ -42,9 +42,11 @@ class Situation:
     k: int  # number of the trial
     arms: Arms
     left: list[int]  # arms with untried configurations; all arms if there are none
+    exhausted: list[int]  # the others
     pulls: Pulls
     parameters: Mapping[int, Distributions]  # see ``ArmMemory``
     rounds: tuple[Round, ...]  # of successive filtering, as stored
+    budget: Budget | None  # of these rounds
     union: Callable[[], UnionSpace]  # the space of all arms seen so far, conditions inferred
 
 
@@ -149,7 +151,10 @@ class ArmMemory(StudyReader):
         self.categories |= {n for n, d in named if isinstance(d, CategoricalDistribution)}
         if index is not None:
             seen = self.parameters.setdefault(index, {})
-            seen.update((n, d) for n, d in row.distributions.items() if n != self._key)
+            own = {n: d for n, d in row.distributions.items() if n != self._key}
+            if any(seen.get(n, d) != d for n, d in own.items()):
+                self.endless.add(index)  # its range depends on others: no grid has all values
+            seen |= own
             if any(isinstance(d, FloatDistribution) and d.step is None for d in [*seen.values()]):
                 self.endless.add(index)
 
@@ -182,18 +187,24 @@ class ArmMemory(StudyReader):
             for i, grid in enumerate(grids)
             if grid is None or len(grid.untried) > waiting.count(float(i))
         ]
+        rounds, budget = self._rounds(arms)
         return Situation(
             k=k,
             arms=arms,
             left=left or list(range(len(arms))),
+            exhausted=sorted(set(range(len(arms))) - set(left)),
             pulls=self._pulls(view),
             parameters=self.parameters,
-            rounds=self._rounds(arms),
+            rounds=rounds,
+            budget=budget,
             union=partial(self.space, view, {}),
         )
 
-    def _rounds(self, arms: Arms) -> tuple[Round, ...]:
-        """The arms' rounds of the search with this budget, or of the last one that opened any."""
+    def _rounds(self, arms: Arms) -> tuple[tuple[Round, ...], Budget | None]:
+        """The arms' rounds of the search with this budget, or of the last one that opened any.
+
+        And that budget; None without rounds.
+        """
         stored = sorted(self.rounds.copy().items(), key=lambda item: item[0])
         found = [(at, of, r) for at, (mark, of, r) in stored if mark in (None, arms.mark)]
         # Optuna's retries copy attributes: a round was opened by the first trial that has it.
@@ -201,7 +212,7 @@ class ArmMemory(StudyReader):
         budget = self._budget or (max(noted, key=noted.__getitem__)[0] if noted else None)
         # If two workers opened the same round, the one with the earlier trial counts.
         rounds = {index: opened for (index, _), of, opened in reversed(found) if of == budget}
-        return tuple(rounds[index] for index in sorted(rounds))
+        return tuple(rounds[index] for index in sorted(rounds)), budget
 
     def _pulls(self, view: View) -> Pulls:
         index = view.values(self._key)
@@ -279,8 +290,11 @@ class ArmMemory(StudyReader):
         tried = np.empty((len(rows), space.d))
         for name, column in union.column.items():
             tried[:, column] = union.encode(name, values[name])
-        tried = tried[_explained(view, rows, {self._key, *parameters})]
-        seen = space.seen(everything, np.unique(space.keys(tried)))
+        explained = _explained(view, rows, {self._key, *parameters})
+        seen = space.seen(everything, np.unique(space.keys(tried[explained])))
+        # What a complete trial did not ask for may depend on several others: that is not inferred.
+        for done in np.unique(tried[explained & full], axis=0):
+            seen |= (np.isnan(done) | (everything == done)).all(axis=1)
         return Grid(union, everything[~seen])
 
 

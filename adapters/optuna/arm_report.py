@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 from optuna.study import Study
 
@@ -48,6 +49,11 @@ def arm_report(
     sampler = _private.base_sampler(study.sampler)
     cells = None if split is None else Split(split, max_arms)
     declared = None
+    if arm is not None and split is not None:
+        raise ValueError(
+            f"arm={arm!r} reports on the choices of a parameter, split={split!r} on cells of the"
+            " search space: give one of them."
+        )
     if isinstance(sampler, ArmSampler):
         reward_range = reward_range or sampler.reward_range
         cost = cost or sampler.cost
@@ -72,15 +78,15 @@ def arm_report(
         )
     situation = known.situation(view, arms, len(view))
     notes: list[str] = list(arms.notes)
-    unit: Unit = "trials"
-    if isinstance(sampler, BOASFSampler):
+    unit: Unit = "trials" if situation.budget is None else cast("Unit", situation.budget[1])
+    if isinstance(sampler, BOASFSampler) and key == sampler.arm:
         unit = sampler.filtering.unit
         if sampler.is_spent(situation):
             notes.append(sampler.describe_spent(situation))
     return ArmReport.from_pulls(
         arms.names,
         situation.pulls,
-        situation.left,
+        [a for a in range(len(arms)) if a not in situation.exhausted],
         rounds=situation.rounds,
         notes=notes,
         maximize=known.maximize,

@@ -327,9 +327,14 @@ class ArmSampler(SeededSampler):
                     f"{arms.describe(arm)} has failed in all of its trials and gets no more,"
                     " unless all arms do."
                 )
-        for arm in set(range(len(arms))) - set(situation.left):
+        for arm in situation.exhausted:
             if known.first_time(("exhausted", arm)):
                 _logger.info(f"{arms.describe(arm)} has no configuration left to try.")
+        if len(situation.exhausted) == len(arms) and known.first_time("all exhausted"):
+            _logger.warning(
+                f"All configurations of all arms of {self.arm!r} have been tried: from now on they"
+                " are repeated. study.stop() ends the search."
+            )
 
     def _warn_of_independent(
         self, study: Study, trial: FrozenTrial, pull: Pull, name: str

@@ -138,9 +138,18 @@ class Facade(HyperparameterOptimizationFacade):
         """That of SMAC, but trials that were interrupted, which it leaves running, come first."""
         smbo, running = self._optimizer, self.runhistory.get_running_trials
         if not self._intensifier.uses_cutoffs:  # which a run history does not store
-            again = (t for t in running() if t in running() and t not in self._asked)
+            again = (
+                trial
+                for trial in running()
+                if trial in running() and trial not in [*self._asked, *self._submitted()]
+            )
             smbo._trial_generator = chain(again, smbo._trial_generator)
         return super().optimize(**options)
+
+    def _submitted(self) -> list[TrialInfo]:
+        """The trials that workers of Dask still run after an interruption."""
+        runner = self._runner
+        return runner.submitted if isinstance(runner, DaskRunner) else []
 
 
 class _Surviving:
@@ -200,6 +209,11 @@ class DaskRunner(DaskParallelRunner):
         return new
 
     _submitted: dict[Any, tuple[TrialInfo, float]]  # by the key of their future: trial, time
+
+    @property
+    def submitted(self) -> list[TrialInfo]:
+        """The trials whose results have not been taken yet."""
+        return [info for info, _ in self._submitted.values()]
 
     @property
     def meta(self) -> dict[str, Any]:

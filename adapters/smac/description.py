@@ -20,8 +20,8 @@ def describe(part: Any, depth: int = _DEPTH) -> Any:
     """Class names and settings of a part, as builtins that JSON keeps.
 
     The name of a run is a hash of it, so it must be reproducible. For large data, such as the
-    tasks of a memory, it has their number only: change the name of the scenario if a run must not
-    be continued with other data.
+    tasks of a memory, it has their number only, and of a store, which grows, nothing: change the
+    name of the scenario if a run must not be continued with other data.
     """
     part = part.item() if isinstance(part, np.generic) else part
     if part is None or isinstance(part, bool | int | str):
@@ -48,7 +48,9 @@ def _settings(part: Any) -> dict[str, Any]:
     """Public settings by name, without fitted attributes and caches."""
     if isinstance(part, type):
         return {"class": part.__name__}
-    if isinstance(part, TaskMemory):  # without the runs of the search itself, which grow
+    if isinstance(part, TaskMemory):
+        if part.is_store:  # others record into it while this search is interrupted
+            return {"tasks": "those of a store"}
         return {"tasks": sorted(set(part.names) - part.exclude)}
     if hasattr(part, "get_params"):  # scikit-learn
         return dict(part.get_params(deep=False))

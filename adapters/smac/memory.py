@@ -313,8 +313,11 @@ class RecordCallback(SearchRecorder, Callback):
         """Write a finished trial."""
         if value.status == StatusType.RUNNING:
             return None
-        trial = info.config, TrialKey(0, info.instance, info.seed, info.budget), value
         with self.recorder.survive():
+            number = smbo.runhistory.get_config_id(info.config)
+            key = TrialKey(number, info.instance, info.seed, info.budget)
+            # As the run history has it, in which a cost is one float: so it is imported, too.
+            trial = info.config, key, smbo.runhistory[key]
             run = self._run(smbo)
             record = _read_record(run, [trial])
             self.recorder.add(record, search=_search(run), keys=[_key(*trial)])

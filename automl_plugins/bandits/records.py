@@ -117,6 +117,7 @@ class ArmStatistics:
     squares: FloatArray  # sum of squared rewards
     best: FloatArray  # largest reward; -inf without one
     seconds: FloatArray  # known ones, of finished pulls
+    timed: IntArray  # finished ones whose seconds are known
 
     @classmethod
     def from_records(cls, records: ArmRecords, n_arms: int = 0) -> ArmStatistics:
@@ -138,6 +139,7 @@ class ArmStatistics:
             squares=count(arm, reward**2),
             best=best,
             seconds=count(arm, np.nan_to_num(records.seconds[done], nan=0.0)),
+            timed=count(arm[~np.isnan(records.seconds[done])]),
         )
 
     @property

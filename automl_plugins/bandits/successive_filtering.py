@@ -357,9 +357,13 @@ class SuccessiveFiltering:
         if self.unit == "trials":
             pulls = statistics.pulls.astype(np.float64)
             return _Ledger(statistics, pulls, np.ones(len(pulls)))
-        cost = statistics.seconds / np.maximum(statistics.scored, 1)
-        running = statistics.pulls - statistics.scored
-        return _Ledger(statistics, statistics.seconds + running * cost, cost)
+        # Failures before a cost was told are no free ones: they cost what others did.
+        timed = statistics.timed
+        mean = statistics.seconds.sum() / max(1, int(timed.sum()))
+        known = statistics.seconds / np.maximum(timed, 1)
+        cost = np.where((timed == 0) & (statistics.scored > 0), mean, known)
+        unknown = statistics.pulls - timed
+        return _Ledger(statistics, statistics.seconds + unknown * cost, cost)
 
     def _filter(
         self,

@@ -268,6 +268,8 @@ class TaskMemory:
         #: Keeps what was computed of the tasks, if the memory is a store.
         self.store = cast("MetaStore", memory) if hasattr(memory, "save_artifact") else None
         is_path = isinstance(memory, str | os.PathLike) and memory not in LEARNERS
+        #: Whether it is a store, or its path or address: others may record into it meanwhile.
+        self.is_store = is_path or self.store is not None
         self.growing = growing
         self.logger = logger
         self.known: Known = []
@@ -285,7 +287,7 @@ class TaskMemory:
             if not set(self.names) - self.exclude:
                 raise MemoryMismatch(self._only_itself())
         except MemoryMismatch as mismatch:
-            if not (filling or is_path or self.store is not None):
+            if not (filling or self.is_store):
                 raise
             self._nothing = str(mismatch)
             logger.warning(f"{mismatch} This search does without a memory.")

@@ -245,6 +245,22 @@ def test_seconds_are_not_overrun() -> None:
         assert 570 <= spent <= 600
 
 
+def test_pulls_of_unknown_cost_are_not_free() -> None:
+    """They cost what the known ones of the arm did, or of all arms: 3 x 100 s and 5 x 200 s."""
+    arms, costs = (
+        [0, 0, 0, 1, 1, 1, 1, 1],
+        [100.0, np.nan, np.nan, 200.0, 200.0, 200.0, np.nan, np.nan],
+    )
+    method = SuccessiveFiltering(1300, unit="seconds", rounds=1)
+    first = method.open(range(2), NONE, None, Streams(0))
+    records = ArmRecords.of(arms, [0.5] * 8, seconds=costs)
+    assert method.choose(first, records, range(2), Streams(0), 8) is None
+    fewer = ArmRecords.of(arms[:-1], [0.5] * 7, seconds=costs[:-1])
+    assert method.choose(first, fewer, range(2), Streams(0), 7) is not None
+    unknown = ArmRecords.of([0, 1], [0.5] * 2, seconds=[700.0, np.nan])  # of arm 1 nothing
+    assert method.choose(first, unknown, range(2), Streams(0), 2) is None
+
+
 @pytest.mark.parametrize(("carry_debts", "pulls"), [(False, [2, 2, 2]), (True, [1, 1, 1])])
 def test_the_papers_loop_overruns_its_shares(carry_debts: bool, pulls: list[int]) -> None:
     """Three shares of 400 s, evaluations of 300 s: the paper's loop spends 1800 s of 1200."""

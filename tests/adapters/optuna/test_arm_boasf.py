@@ -249,6 +249,24 @@ def test_report_of_any_study() -> None:
     assert "dummy has no configuration left to try." in text and "svm" in str(report)
 
 
+def test_report_of_a_loaded_study_has_the_unit_of_its_rounds() -> None:
+    sampler = BOASFSampler(seconds=60, cost=lambda _: 1.0, inner=RandomSampler, seed=0)
+    study = run(sampler, 20)
+    rounds = arm_report(study).round_lines()
+    assert "(20.0 s)" in rounds[0]
+    study.sampler = RandomSampler()
+    assert arm_report(study, "algorithm", cost=sampler.cost).round_lines() == rounds
+
+
+def test_report_of_other_arms_says_nothing_of_the_budget() -> None:
+    study = run(BOASFSampler(n_trials=12, inner=RandomSampler, seed=0), 12)
+    assert any("The budget of 12 trials is spent" in note for note in arm_report(study).notes)
+    other = arm_report(study, split=2)
+    assert not any("budget" in note for note in other.notes)
+    with pytest.raises(ValueError, match="on cells of the search space: give one of them"):
+        arm_report(study, "algorithm", split=2)
+
+
 def test_report_needs_an_arm_a_single_objective_and_trials() -> None:
     study = optuna.create_study(sampler=RandomSampler(seed=0))
     with pytest.raises(ValueError, match="RandomSampler has no arms"):

@@ -10,7 +10,12 @@ from zlib import crc32
 import optuna
 import pytest
 from arm_objectives import Even, counts, grid
-from automl_plugins.adapters.optuna import BanditSampler, BOASFSampler, WeightedModelSampler
+from automl_plugins.adapters.optuna import (
+    BanditSampler,
+    BOASFSampler,
+    WeightedModelSampler,
+    arm_report,
+)
 from automl_plugins.adapters.optuna.arm_sampler import ArmSampler
 from objectives import distinct, fixing, params, search
 from optuna.distributions import CategoricalDistribution
@@ -95,7 +100,37 @@ def test_arms_that_have_nothing_left_leave_and_come_back_when_all_have(
     assert len(study.trials) == 25
     said = {id(r): r.message for r in log.records if "no configuration left" in r.message}
     arms = sorted(message.split("'")[1] for message in said.values())
-    assert arms in (["four", "one"], ["four", "twelve"], ["one", "twelve"])  # then all have
+    assert arms == ["four", "one", "twelve"]
+    (repeated,) = {r.message for r in log.records if "from now on they are repeated" in r.message}
+    assert "All configurations of all arms of 'algorithm' have been tried" in repeated
+    assert sum("no configuration left" in note for note in arm_report(study).notes) == 3
+
+
+def test_a_parameter_of_two_others_does_not_make_a_grid_endless() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        if trial.suggest_categorical("algorithm", ["lr", "other"]) == "other":
+            return 1.0 + trial.suggest_float("x", 0.0, 1.0)
+        solver = trial.suggest_categorical("solver", ["saga", "lbfgs"])
+        penalty = trial.suggest_categorical("penalty", ["l2", "en"])
+        if (solver, penalty) == ("saga", "en"):
+            return 0.5 - trial.suggest_categorical("l1", [0.1, 0.3, 0.5])
+        return 0.5
+
+    study = run(even(inner=RandomSampler), 40, objective)
+    mine = [t.params for t in study.trials if t.params["algorithm"] == "lr"]
+    assert len(mine) == distinct(mine) == 6
+
+
+def test_an_arm_whose_range_depends_on_others_is_no_grid() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        if trial.suggest_categorical("algorithm", ["tree", "other"]) == "other":
+            return 1.0 + trial.suggest_float("x", 0.0, 1.0)
+        deepest = 6 if trial.suggest_categorical("rule", ["gini", "entropy"]) == "entropy" else 3
+        return 1.0 - 0.1 * trial.suggest_int("depth", 1, deepest)
+
+    study = run(even(inner=RandomSampler), 60, objective)
+    assert not any("no configuration left" in note for note in arm_report(study).notes)
+    assert sum(t.params["algorithm"] == "tree" for t in study.trials) > 15
 
 
 def test_running_and_failed_configurations_are_not_proposed_again() -> None:

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from automl_plugins.adapters.smac import (
     AutoFacade,
@@ -37,6 +38,7 @@ from smac_runs import (
     target,
 )
 
+from automl_plugins.meta import MetaStore, TaskRecord
 from automl_plugins.recipes import auto, gbqr
 
 # --- continued and interrupted ----------------------------------------------------------------
@@ -143,6 +145,80 @@ def test_a_run_is_not_continued_by_another_proposer(tmp_path: Path) -> None:
     assert json.loads(json.dumps(meta)) == meta
     assert "0x" not in json.dumps(meta)  # no address, which is another one in the next process
     assert pickle.loads(pickle.dumps(selector_of(first))).meta == meta
+
+
+def test_a_run_is_continued_though_others_have_recorded_into_its_memory(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    metas = []
+    with MetaStore(path) as store:
+        for name in ("a", "b", "c"):
+            losses = np.linspace(0.0, 1.0, 4)
+            configurations = [{"x": x, "kind": "linear"} for x in losses.tolist()]
+            store.add(TaskRecord(name, configurations, losses), search=name)
+            for memory in (store, str(path)):
+                run = scenario(tmp_path / "run")
+                metas.append(AutoFacade.get_config_selector(run, memory=memory).meta)
+    assert all(meta == metas[0] for meta in metas)
+
+
+INTERRUPTED = """
+import sys, time
+from collections import Counter
+from pathlib import Path
+
+from automl_plugins.adapters.smac import GBQRFacade
+from ConfigSpace import ConfigurationSpace
+from smac import Scenario
+from smac.callback import Callback
+
+
+def train(config, seed=0):
+    with open(sys.argv[1] + "/log", "a") as log:
+        print(config["x"], file=log)
+    time.sleep(0.5)
+    return config["x"]
+
+
+class Interrupt(Callback):
+    told = 0
+
+    def on_tell_end(self, smbo, info, value):
+        self.told += 1
+        if self.told == 3:
+            raise KeyboardInterrupt
+
+
+if __name__ == "__main__":  # the workers need none of this
+    space = ConfigurationSpace({"x": (0.0, 1.0)}, seed=0)
+    scenario = Scenario(
+        space, n_trials=8, n_workers=2, deterministic=True, output_directory=Path(sys.argv[1])
+    )
+    smac = GBQRFacade(scenario, train, logging_level=False, callbacks=[Interrupt()])
+    try:
+        smac.optimize()
+    except KeyboardInterrupt:
+        print("interrupted")
+    smac.optimize()
+    evaluated = Counter(open(sys.argv[1] + "/log").read().split())
+    print(len(evaluated), set(evaluated.values()), smac.runhistory.finished)
+"""
+
+
+@pytest.mark.slow
+def test_trials_that_workers_still_run_are_not_started_again(tmp_path: Path) -> None:
+    script = tmp_path / "interrupted.py"
+    script.write_text(INTERRUPTED, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["interrupted", "8 {1} 8"]
 
 
 def test_a_selector_forgets_the_facade_before(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from known_runs import FakeStore
 from smac import HyperbandFacade, RandomFacade, RunHistory, Scenario
 from smac.callback import Callback
-from smac.runhistory import StatusType, TrialInfo
+from smac.runhistory import StatusType, TrialInfo, TrialValue
 
 from automl_plugins.frameworks import Outcome, Problem
 from automl_plugins.meta import TaskRecord
@@ -315,6 +315,19 @@ def test_what_was_told_without_a_time_again_is_another_run() -> None:
         history = RunHistory()
         history.add(config, cost=cost, seed=0)
         assert RecordCallback(store, task="t").add(history) == new
+
+
+@pytest.mark.parametrize("cost", [1, np.float32(1.5), [1.5]], ids=repr)
+def test_costs_of_any_kind_that_smac_takes_are_stored_once(tmp_path: Path, cost: Any) -> None:
+    recorder = RecordCallback(store := FakeStore(), task="t")
+    scenario = Scenario(space(), deterministic=True, n_trials=3, output_directory=tmp_path)
+    with quiet():
+        facade = RandomFacade(scenario, None, logging_level=False, callbacks=[recorder])
+        for _ in range(3):
+            facade.tell(facade.ask(), TrialValue(cost))
+    assert len(store.runs) == 3 and recorder.n_lost == 0
+    assert all(record.losses[0] == np.ravel(cost)[0] for record in store.single)
+    assert recorder.add(facade) == 0
 
 
 def test_seeds_of_a_scenario_are_searches_of_one_task(tmp_path: Path) -> None:
