@@ -54,8 +54,8 @@ default since version 5.
 Where the names of a space are a learner's, `AutoSampler` begins with the memory of it that comes
 with the package: on {recognised}.
 Runs there on the searched data set, and on others of its source, were left out. It is asked for
-the values of a grid, which the memory knows, where all others are asked for their numbers in order.
-`{no_memory}` is `AutoSampler(memory=None)`; on the other families both propose the same.
+the values of a grid, which the memory knows, where all others are asked for their numbers in
+order. `{no_memory}` is `AutoSampler(memory=None)`; on the other families both propose the same.
 """
 
 
