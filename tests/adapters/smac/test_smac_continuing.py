@@ -151,10 +151,10 @@ def test_a_run_is_continued_though_others_have_recorded_into_its_memory(tmp_path
     path = tmp_path / "runs.db"
     metas = []
     with MetaStore(path) as store:
-        for name in ("a", "b", "c"):
-            losses = np.linspace(0.0, 1.0, 4)
-            configurations = [{"x": x, "kind": "linear"} for x in losses.tolist()]
-            store.add(TaskRecord(name, configurations, losses), search=name)
+        for name, best in (("a", 0.2), ("b", 0.5), ("c", 0.9)):
+            places = np.linspace(0.0, 1.0, 4)
+            configurations = [{"x": x, "kind": "linear"} for x in places.tolist()]
+            store.add(TaskRecord(name, configurations, (places - best) ** 2), search=name)
             for memory in (store, str(path)):
                 run = scenario(tmp_path / "run")
                 metas.append(AutoFacade.get_config_selector(run, memory=memory).meta)
