@@ -201,11 +201,11 @@ def pmf(
             the nearest for the paper.
         paper: Whether to follow the authors: the start, and ``MatrixFactorization.paper``, whose
             docstring says what it leaves open and which losses it expects. What still differs: a
-            failed evaluation counts as the worst instead of as missing; losses far above all
-            others are moved closer, and losses of a memory whose tasks hardly share
-            configurations are estimated on [0, 1]; expected improvement
-            divides by the standard deviation where the paper prints the variance; running
-            evaluations count; after the known configurations GBQR continues.
+            failed evaluation counts as the worst instead of as missing, and what is likely to fail
+            is left out; losses far above all others are moved closer, and losses of a memory whose
+            tasks hardly share configurations are estimated on [0, 1]; expected improvement divides
+            by the standard deviation where the paper prints the variance; running evaluations
+            count; after the known configurations GBQR continues.
         **options: Those of ``Options``, for the search after all known configurations.
 
     Raises:
