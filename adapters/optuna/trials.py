@@ -333,16 +333,17 @@ def tables_of(address: str) -> set[str]:
     """
     import sqlalchemy as sa
 
+    shown = repr(without_password(address))
     try:
         engine = sa.create_engine(check_exists(address))
     except sa.exc.ArgumentError as error:  # also of a kind of database that is not known
         raise ValueError(
-            f"{address!r} is not the address of a database: studies are in those that Optuna"
+            f"{shown} is not the address of a database: studies are in those that Optuna"
             f" takes, a store in sqlite:///FILE or postgresql://USER@HOST/DATABASE. {error}."
         ) from None
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            f"{address!r} needs a driver that is not installed: pip install {error.name}",
+            f"{shown} needs a driver that is not installed: pip install {error.name}",
             name=error.name,
         ) from None
     try:

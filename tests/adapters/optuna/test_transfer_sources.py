@@ -201,7 +201,11 @@ def test_the_first_study_of_a_storage_may_learn_from_it(
         ([1, 2], TypeError, "memory must be optuna studies"),
         (["svm", "knn"], TypeError, r"are a memory: \[\*bundled\('svm'\)\.records\(\), \*bun"),
         (["a.db", "b.db"], TypeError, "The first item is the text 'a.db', which is no address"),
-        ("postgresql://me:x@nohost.invalid/s", ValueError, r"memory='postgresql://me:\*\*\*@noho"),
+        (  # with and without a driver
+            "postgresql://me:x@nohost.invalid/s",
+            (ValueError, ModuleNotFoundError),
+            r"'postgresql://me:\*\*\*@nohost\.invalid/s' (cannot be read|needs a driver)",
+        ),
         ({"a": 1}, TypeError, "memory by name must be optuna studies"),
         ("no such memory", ValueError, "no such memory"),
         ("sqlite:///no/such/file.db", ValueError, "no database"),
@@ -210,7 +214,7 @@ def test_the_first_study_of_a_storage_may_learn_from_it(
         (pd.DataFrame({"x": range(99)}), TypeError, r"Got <DataFrame>\. TaskRecord\.from_frame"),
     ],
 )
-def test_what_is_no_source(sources: Any, error: type[Exception], match: str) -> None:
+def test_what_is_no_source(sources: Any, error: Any, match: str) -> None:
     with pytest.raises(error, match=match):
         TSTSampler(sources, seed=0)
 
