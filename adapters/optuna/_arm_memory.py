@@ -41,13 +41,18 @@ class Situation:
 
     k: int  # number of the trial
     arms: Arms
-    left: list[int]  # arms with untried configurations; all arms if there are none
-    exhausted: list[int]  # the others
+    exhausted: list[int]  # arms without untried configurations
     pulls: Pulls
     parameters: Mapping[int, Distributions]  # see ``ArmMemory``
     rounds: tuple[Round, ...]  # of successive filtering, as stored
     budget: Budget | None  # of these rounds
     union: Callable[[], UnionSpace]  # the space of all arms seen so far, conditions inferred
+
+    @property
+    def left(self) -> list[int]:
+        """Arms with untried configurations; all arms if there are none."""
+        every = range(len(self.arms))
+        return [arm for arm in every if arm not in self.exhausted] or list(every)
 
 
 class ArmMemory(StudyReader):
@@ -182,17 +187,16 @@ class ArmMemory(StudyReader):
         waiting = [
             row.values[self._key] for row in view.running if row.values.keys() == {self._key}
         ]
-        left = [
+        exhausted = [
             i
             for i, grid in enumerate(grids)
-            if grid is None or len(grid.untried) > waiting.count(float(i))
+            if grid is not None and len(grid.untried) <= waiting.count(float(i))
         ]
         rounds, budget = self._rounds(arms)
         return Situation(
             k=k,
             arms=arms,
-            left=left or list(range(len(arms))),
-            exhausted=sorted(set(range(len(arms))) - set(left)),
+            exhausted=exhausted,
             pulls=self._pulls(view),
             parameters=self.parameters,
             rounds=rounds,

@@ -28,6 +28,7 @@ from automl_plugins.meta.imputation import dependent_elsewhere, impute
 from automl_plugins.meta.units import DataSize, in_unit, meaning, unit_of
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.ranges import scale_of
+from automl_plugins.spaces.restriction import Range, domain_of
 from automl_plugins.spaces.scales import Steps
 from automl_plugins.spaces.values import (
     ABSENT,
@@ -371,8 +372,8 @@ def speak_alike(
 ) -> bool:
     """Whether what is ``known`` of a hyperparameter means something for the one that is ``asked``.
 
-    It does if both are numbers, and a twentieth of those ``recorded`` (n,) lie in the range that
-    is asked; or if both are categories of which some are the same.
+    It does if both are numbers, and a twentieth of those ``recorded`` (n,), entries of vectors,
+    lie in the range that is asked; or if both are categories of which some are the same.
     """
     theirs, mine = _categories(known), _categories(asked)
     if theirs is not None:
@@ -382,18 +383,9 @@ def speak_alike(
     unit = unit_of(asked)
     if unit is not None and unit != unit_of(known):  # counts and fractions have other ranges
         return True
-    low, high = _ends(asked)
-    return bool(np.mean((recorded >= low) & (recorded <= high)) >= _IN_RANGE)
-
-
-def _ends(hyperparameter: Hyperparameter[Any, Any]) -> tuple[float, float]:
-    """The least and the largest of the numbers that a hyperparameter can have."""
-    choices = choices_of(hyperparameter)
-    if choices is None:
-        assert isinstance(hyperparameter, FloatHyperparameter | IntegerHyperparameter)
-        return float(hyperparameter.lower), float(hyperparameter.upper)
-    numbers = numbers_of(choices)
-    return float(numbers.min()), float(numbers.max())
+    domain, values = domain_of(asked), known.to_value(recorded)
+    legal = (domain.low, domain.high) if isinstance(domain, Range) else domain
+    return bool(np.mean((values >= min(legal)) & (values <= max(legal))) >= _IN_RANGE)
 
 
 def _absent(values: Sequence[Any], kinds: Collection[str]) -> BoolArray:

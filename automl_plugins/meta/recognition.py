@@ -8,11 +8,7 @@ from collections.abc import Collection
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from ConfigSpace.hyperparameters import (
-    FloatHyperparameter,
-    Hyperparameter,
-    IntegerHyperparameter,
-)
+from ConfigSpace.hyperparameters import Hyperparameter
 
 from automl_plugins._arguments import describe
 from automl_plugins.meta.alignment import MemoryMismatch, speak_alike
@@ -97,10 +93,8 @@ def recognise(space: VectorSpace) -> Recognition:
 
 def _means_the_same(memory: MetaDataset, name: str, asked: Hyperparameter[Any, Any]) -> bool:
     """Whether the recorded values of ``name`` mean something for a hyperparameter of a search."""
-    known, column = memory.space[name], memory.vectors[:, memory.space.index_of[name]]
-    active = column[~np.isnan(column)]
-    is_number = isinstance(known, FloatHyperparameter | IntegerHyperparameter)
-    return speak_alike(known, asked, known.to_value(active) if is_number else active)
+    column = memory.vectors[:, memory.space.index_of[name]]
+    return speak_alike(memory.space[name], asked, column[~np.isnan(column)])
 
 
 def _together(learners: tuple[str, ...]) -> MetaDataset | list[TaskRecord]:
