@@ -48,7 +48,7 @@ class Evaluation(Generic[C]):
     bracket: int
     rung: int
     resource: float  # part of the full one
-    loss: float  # minimised; NaN if it failed
+    loss: float  # minimised; NaN or inf if it failed
 
 
 def promote(losses: npt.ArrayLike, keep: int) -> npt.NDArray[np.int64]:
@@ -66,12 +66,13 @@ def best(evaluations: Iterable[Evaluation[C]]) -> Evaluation[C]:
 
     Algorithm 1 of the paper returns the finalist with the smallest loss of any rung (line 13).
     Losses of unequal resources are not compared here: a lucky one on a ninth of the data is not
-    better than what the whole data say.
+    better than what the whole data say. Where all with the full resource failed, with a loss of
+    NaN or inf, the largest resource with a success counts.
 
     Raises:
-        ValueError: If none of these has a loss that is a number.
+        ValueError: If none has succeeded.
     """
-    done = [e for e in evaluations if not math.isnan(e.loss)]
+    done = [e for e in evaluations if e.loss < math.inf]
     if not done:
         raise ValueError("No evaluation has succeeded: there is no best one.")
     full = max(e.resource for e in done)
@@ -226,13 +227,14 @@ class SuccessiveHalving(_Schedule):
 
 
 class Hyperband(_Schedule):
-    """Schedules of successive halving of equal budget, from s_max promotions down to none.
+    """Schedules of successive halving of nearly equal budget, from s_max promotions down to none.
 
     Which of them suits a task is not known before, so all are executed (Li 2016). With eta = 3
-    and r_min = 1/9 they are SH2, SH1 and SH0 of the paper, and the budget is 3 n.
+    and r_min = 1/9 they are SH2, SH1 and SH0 of the paper, and the budget is 3 n if n is a
+    multiple of 6, else less by at most one evaluation; see ``budget``.
 
     Args:
-        n: Budget of each schedule in full evaluations; > s_max.
+        n: Most that each schedule costs in full evaluations; > s_max.
         r_min: Least resource, in (0, 1].
         eta: See ``SuccessiveHalving``, also for the errors.
 

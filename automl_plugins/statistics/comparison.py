@@ -35,6 +35,9 @@ _ZEROS: dict[ZeroMethod, str] = {
     "wilcox": "are dropped before the ranking",
 }
 
+# Columns of a wide frame that are no methods, whatever numbers they hold.
+_TASK_COLUMNS = ("task", "task_id", "dataset", "dataset_id", "data_id", "table")
+
 ShortRuns = Literal["carry", "leave_out", "raise"]
 SHORT_RUNS: tuple[ShortRuns, ...] = get_args(ShortRuns)
 
@@ -58,7 +61,8 @@ def compare(
     Args:
         data: What to compare, one of
 
-            * a frame of numbers with a row for each task and a column for each method;
+            * a frame of numbers with a row for each task and a column for each method, on scales
+              whose differences can be compared between tasks;
             * a tidy frame of searches with the columns table, method, seed, trial and one of
               regret, best and loss, as ``replay`` returns it, with notes in ``attrs["notes"]``;
             * searches or the objects of a framework, such as Optuna studies: a sequence of them,
@@ -111,7 +115,7 @@ def compare(
         notes += ("Friedman's test needs three methods; two have Wilcoxon's alone.",)
     for result in results:
         where = "" if result.budget is None else f"At {format_number(result.budget)} {unit}: "
-        notes += tuple(where + sentence for sentence in _remarks(result.scores))
+        notes += tuple(where + sentence for sentence in _remarks(result, alpha))
     ties = f"tasks on which a pair ties {_ZEROS[zero_method]}"
     return Comparison(
         methods=methods,
@@ -145,7 +149,10 @@ def _score_matrices(
     """Scores, tasks x methods, by budget (None for a wide frame), and notes on them."""
     if {"table", "method"} <= set(frame.columns):
         if higher_is_better:
-            raise ValueError("Losses of searches are minimised: leave out higher_is_better.")
+            raise ValueError(
+                "Losses of searches are minimised: leave out higher_is_better, and negate scores"
+                " that are to be maximised."
+            )
         matrices, notes = tidy_scores(frame, budgets, unit, short_runs)
         return dict(matrices), (*notes, "ADTM: mean of the scores over the tasks.")
     if budgets is not None or unit != "trials":
@@ -156,7 +163,11 @@ def _score_matrices(
         f"ADTM: mean over the tasks of {distance} / (max - min), with the extremes of the finite"
         " scores of the compared methods; 0 where they are equal."
     )
-    return {None: matrix}, (*notes, adtm_note)
+    unit_note = (
+        "Wilcoxon's test ranks the differences as they are: where the tasks have other units or"
+        " ranges, scale the scores of each first."
+    )
+    return {None: matrix}, (*notes, adtm_note, unit_note)
 
 
 def _compare_at(
@@ -210,14 +221,22 @@ def _compare_at(
     )
 
 
-def _remarks(scores: pd.DataFrame) -> list[str]:
-    """Sentences on unusual scores: one task, constant or infinite scores."""
+def _remarks(result: BudgetComparison, alpha: float) -> list[str]:
+    """Sentences on few tasks, and on constant or infinite scores."""
+    scores, n_pairs = result.scores, len(result.pairs)
     values = scores.to_numpy(dtype=np.float64)
     remarks = []
     if len(values) == 1:
         remarks.append("There is one task only, so nothing can be tested and no p-value is given.")
     elif len(same := scores.columns[(values == values[0]).all(axis=0)]):
         remarks.append(f"The score is the same on every task, and is kept: {join_names(same)}.")
+    least = float(finner(np.full(n_pairs, 2.0 ** (1 - len(values)))).max())
+    if len(values) > 1 and least > alpha:
+        remarks.append(
+            f"With {len(values)} tasks and {format_count(n_pairs, 'pair')} none can be different:"
+            f" a method that wins on all tasks has p = {least:.2g} by Finner. More tasks, or fewer"
+            " pairs by control=, would help."
+        )
     if len(odd := scores.columns[np.isinf(values).any(axis=0)]):
         remarks.append(
             f"Infinite scores rank as they are; in the ADTM the worse infinity has distance 1 and"
@@ -243,6 +262,11 @@ def wide_scores(frame: pd.DataFrame) -> tuple[pd.DataFrame, Notes]:
             f"Columns that are not numeric: {join_names(strange)}. A wide frame has a column of"
             " numbers for each method and the tasks as its index; a tidy one has the columns"
             " table, method, seed and trial."
+        )
+    if named := [name for name in frame if str(name).lower() in _TASK_COLUMNS]:
+        raise ValueError(
+            f"{join_names(named)} names tasks, and no method: make it the index of the frame by"
+            f" frame.set_index({named[0]!r})."
         )
     return _complete_tasks(frame.astype(np.float64), "value")
 

@@ -63,12 +63,13 @@ class BudgetComparison:
     def groups(self) -> list[tuple[Hashable, ...]]:
         """Maximal groups of methods no two of which are different, in the order of ``ranks``.
 
-        Pairs that were not compared, since neither is the control, count as different.
+        Pairs that were not compared, since neither is the control or there is one task only, are
+        in no group.
         """
         names = list(self.ranks.index)
         position = {name: i for i, name in enumerate(names)}
         edges = np.zeros((len(names), len(names)), dtype=np.bool_)
-        same = self.pairs[~self.pairs["different"]]
+        same = self.pairs[~self.pairs["different"] & self.pairs["p_finner"].notna()]
         for a, b in zip(same["method_a"], same["method_b"], strict=True):
             edges[position[a], position[b]] = edges[position[b], position[a]] = True
         return [tuple(names[i] for i in group) for group in cliques(edges)]

@@ -36,6 +36,7 @@ Notes = tuple[str, ...]
 
 _KEYS = ("table", "method", "seed", "trial")
 _VALUES = ("regret", "best", "loss")
+_CROWDED = 0.01  # of the scale of a table, below which half of its losses are too near
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,6 +211,7 @@ def _scaled_regret(
     start = np.flatnonzero(np.diff(table, prepend=-1))
     low = np.fmin.reduceat(best, start)
     high = np.fmax.reduceat(losses, start)
+    middle = np.asarray(pd.Series(losses).groupby(table).median(), dtype=np.float64)
     notes = [
         "Scores: best loss so far, scaled on each table from 0, the least, to 1, the largest"
         " finite loss of any method there; 1 before the first result; mean over seeds.",
@@ -218,6 +220,11 @@ def _scaled_regret(
     for odd, what in (
         (high == low, "All losses are equal, so their regret is 0"),
         (np.isnan(low), "No method has a result, so all have regret 1"),
+        (
+            rescale(middle, low, high) < _CROWDED,
+            "Half of all losses are in the lowest hundredth of the scale, which the largest loss"
+            " of any method sets: ADTM and Wilcoxon's test count other tables more",
+        ),
     ):
         if names := sorted((tables[i] for i in np.flatnonzero(odd)), key=str):
             notes.append(f"{what}, on: {join_names(names)}.")

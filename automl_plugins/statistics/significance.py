@@ -84,17 +84,20 @@ def cliques(not_different: npt.ArrayLike) -> list[tuple[int, ...]]:
     order of the ranks, so a method may be in several groups and a group may have gaps.
 
     Args:
-        not_different: Symmetric matrix (K, K); the diagonal is ignored.
+        not_different: Symmetric matrix (K, K) of truth values; the diagonal is ignored.
 
     Returns:
         Groups of ascending column numbers, sorted.
 
     Raises:
-        ValueError: If the matrix is not square and symmetric.
+        ValueError: If the matrix is not square, symmetric and of truth values.
     """
-    edges = np.asarray(not_different, dtype=np.bool_)
-    if edges.ndim != 2 or not np.array_equal(edges, edges.T):
-        raise ValueError("not_different must be a symmetric K x K matrix.")
+    given = np.asarray(not_different)
+    edges = given.astype(np.bool_)
+    if edges.ndim != 2 or not np.array_equal(edges, edges.T) or (edges != given).any():
+        raise ValueError(
+            "not_different must be a symmetric K x K matrix of truth values, such as p > 0.05."
+        )
     neighbours = [set(np.flatnonzero(row).tolist()) - {i} for i, row in enumerate(edges)]
     found: list[tuple[int, ...]] = []
 
@@ -121,7 +124,7 @@ class OmnibusTest:
         chi2: Friedman's statistic with the correction for ties.
         chi2_p: Its p-value, from chi-squared on K - 1 degrees of freedom.
         F: The statistic of Iman and Davenport; inf if all tasks rank the methods alike.
-        F_p: Its p-value; exact where F is inf.
+        F_p: Its p-value, not below that of perfect agreement; exact where F is inf.
         df: Degrees of freedom of F, (K - 1, (K - 1)(N - 1)).
 
     Example::
@@ -150,9 +153,12 @@ def iman_davenport(scores: npt.ArrayLike) -> OmnibusTest:
     multiples of one half, so N A - S is exactly 0 if all tasks agree, and F is inf. The F
     distribution would then give p = 0, however few the tasks, so p is computed exactly: a task
     has m arrangements of its ranks (K! without ties), and all tasks have the same one with
-    probability m^(1 - N). If all methods tie on every task, both statistics are 0 and p = 1.
-    Chi-squared is too conservative, F is the better test (Iman and Davenport 1980; Demsar 2006,
-    section 3.2.2).
+    probability m^(1 - N). Less agreement has no smaller p: it is at least K!^(1 - N). If all
+    methods tie on every task, both statistics are 0 and p = 1.
+
+    Chi-squared is too conservative, and F the better test (Iman and Davenport 1980; Demsar 2006,
+    section 3.2.2), but not for few tasks: with 3 methods that do not differ, p of F is at most
+    0.05 in 19 % of cases on 3 tasks, in 7 % on 4 and in 5 % on 8.
 
     Args:
         scores: Scores (N, K), N >= 2 and K >= 3, either losses or gains.
@@ -179,15 +185,15 @@ def iman_davenport(scores: npt.ArrayLike) -> OmnibusTest:
         chi2=statistic,
         chi2_p=float(chi2.sf(statistic, k - 1)),
         F=ratio,
-        F_p=float(f.sf(ratio, *df)) if rest > 0 else _agreement_p(deviation[0], n),
+        F_p=max(float(f.sf(ratio, *df)), _agreement_p(deviation[0] if rest == 0 else range(k), n)),
         df=df,
     )
 
 
-def _agreement_p(ranks: FloatArray, n: int) -> float:
+def _agreement_p(ranks: npt.ArrayLike, n: int) -> float:
     """Probability that ``n`` tasks with the ties of ``ranks`` (K,) agree by chance."""
     _, ties = np.unique(ranks, return_counts=True)
-    log_arrangements = gammaln(len(ranks) + 1) - gammaln(ties + 1).sum()
+    log_arrangements = gammaln(ties.sum() + 1) - gammaln(ties + 1).sum()
     return float(np.exp((1 - n) * log_arrangements))
 
 
@@ -203,9 +209,10 @@ def wilcoxon_pairs(
     """Two-sided p-values of Wilcoxon's signed-rank test for pairs of methods.
 
     The p-values are those of ``scipy.stats.wilcoxon``: exact up to 13 tasks, and up to 50 without
-    ties; else by the normal approximation. Differences are not rounded: round the scores first if
-    differences in their last digits should count as ties. Two methods that tie on every task have
-    p = 1.
+    ties; else by the normal approximation, which with ``"zsplit"`` is too large where a pair ties
+    on most tasks: six wins have .03 beside seven ties, and .07 beside 24. Differences are not
+    rounded: round the scores first if differences in their last digits should count as ties. Two
+    methods that tie on every task have p = 1.
 
     Args:
         scores: Scores (N, K), N >= 2.

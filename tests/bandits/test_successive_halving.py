@@ -153,6 +153,8 @@ def test_failures() -> None:
         best(results[:7])
     with pytest.raises(ValueError, match="No evaluation has succeeded"):
         best([])
+    diverged = schedule.run(lambda i: i, lambda x, r: math.inf if r == 1.0 else 1.0 + x)
+    assert best(diverged).loss == 1.0  # none has succeeded with the full resource
 
 
 def bowl(x: float, resource: float) -> float:

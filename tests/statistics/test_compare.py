@@ -193,7 +193,24 @@ def test_one_task_has_no_p_values() -> None:
     ]
     assert pairs[["p_wilcoxon", "p_finner"]].isna().all(axis=None)
     assert not pairs["different"].any()
+    assert comparison.budgets[0].groups == []  # nothing was tested
     assert noted(comparison, "one task only")
+
+
+@pytest.mark.parametrize(("n_tasks", "n_methods"), [(4, 3), (5, 2), (8, 10)])
+def test_too_few_tasks_for_any_difference_are_noted(n_tasks: int, n_methods: int) -> None:
+    frame = wide([list(range(n_methods))] * n_tasks)
+    comparison = compare(frame)
+    assert not comparison.pairs["different"].any()
+    least = comparison.pairs["p_finner"].min()
+    assert noted(comparison, f"With {n_tasks} tasks", f"has p = {least:.2g} by Finner")
+    more = compare(pd.concat([frame, frame.add_prefix("more ", axis=0)]), control="A")
+    assert more.pairs["different"].all() and not noted(more, "none can be different")
+
+
+def test_units_of_the_scores_are_noted_where_they_count() -> None:
+    frame = random_frame(12, 3)
+    assert noted(compare(frame), "scale the scores of each first")
 
 
 def test_two_methods_have_wilcoxon_alone() -> None:
@@ -244,6 +261,10 @@ def test_infinite_scores_are_kept_and_noted() -> None:
         (
             random_frame(4, 3).assign(task="x", when=pd.Timestamp("2020-01-01"), z=1j),
             "not numeric: task, when, z",
+        ),
+        (
+            random_frame(4, 3).assign(task_id=range(4)),
+            r"make it the index .*set_index\('task_id'\)",
         ),
     ],
 )

@@ -399,6 +399,18 @@ def test_what_readers_left_out_is_noted_once() -> None:
     assert f"t0, A, seed 0; t0, B, seed 0: {sentence}" in comparison.notes
 
 
+def test_a_diverged_loss_that_sets_the_scale_is_noted() -> None:
+    rows = [
+        ("t", method, 0, k + 1, 0.1 * k + shift)
+        for method, shift in (("A", 0.5), ("B", 0.6), ("C", 0.7))
+        for k in range(5)
+    ]
+    frame = pd.DataFrame(rows, columns=["table", "method", "seed", "trial", "loss"])
+    assert not noted(compare(frame), "of any method sets")
+    frame.loc[frame["method"] == "C", "loss"] += np.array([1000.0, 0.0, 0.0, 0.0, 0.0])
+    assert noted(compare(frame), "which the largest loss of any method sets", "on: t.")
+
+
 def test_searches_of_both_directions_on_one_table_are_noted() -> None:
     told = "Some searches were maximised and others minimised"
     searches = [replace(s, maximized=(s.table, s.method) == ("t0", "A")) for s in SEARCHES]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 
@@ -107,6 +108,35 @@ def test_few_tasks_that_agree_are_no_certainty(row: list[float], n: int, p: floa
         assert result.F_p == pytest.approx(sum(len(set(d)) == 1 for d in draws) / len(draws))
 
 
+def null_sums(n: int, k: int) -> Iterator[tuple[Matrix, float]]:
+    """Rankings (n, k) of n tasks for each set of rank sums, and how often it comes by chance."""
+    arrangements = [np.array(ranks) for ranks in itertools.permutations(range(1, k + 1))]
+    share: dict[tuple[tuple[int, ...], ...], float] = {(tuple(range(1, k + 1)),): 1.0}
+    for _ in range(n - 1):
+        following: dict[tuple[tuple[int, ...], ...], float] = {}
+        for rows, p in share.items():
+            for ranks in arrangements:
+                key = tuple(sorted((*rows, tuple(ranks.tolist()))))
+                following[key] = following.get(key, 0.0) + p / len(arrangements)
+        share = following
+    yield from ((np.array(rows, dtype=float), p) for rows, p in share.items())
+
+
+@pytest.mark.parametrize(("n", "share"), [(3, 0.19), (4, 0.07), (8, 0.05)])
+def test_f_is_liberal_for_few_tasks_as_it_says(n: int, share: float) -> None:
+    cases = [(iman_davenport(scores).F_p, p) for scores, p in null_sums(n, 3)]
+    assert sum(p for _, p in cases) == pytest.approx(1.0)
+    assert round(sum(p for f_p, p in cases if f_p <= 0.05), 2) == share
+
+
+@pytest.mark.parametrize(("n", "k"), [(5, 5), (10, 5), (20, 6)])
+def test_less_agreement_has_no_smaller_p(n: int, k: int) -> None:
+    scores = np.tile(np.arange(float(k)), (n, 1))
+    agreed = iman_davenport(scores).F_p
+    scores[0, :2] = scores[0, 1::-1]
+    assert iman_davenport(scores).F_p >= agreed == pytest.approx(math.factorial(k) ** (1 - n))
+
+
 # Wilcoxon
 
 
@@ -165,6 +195,13 @@ def test_infinite_scores_are_the_largest_differences(n: int, zero_method: ZeroMe
     found = wilcoxon_pairs(infinite, [(0, 1)], zero_method=zero_method)
     expected = wilcoxon_pairs(finite, [(0, 1)], zero_method=zero_method)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("ties", "p"), [(7, 0.03), (24, 0.07)])
+def test_ties_beyond_enumeration_make_p_too_large_as_it_says(ties: int, p: float) -> None:
+    difference = np.append(np.zeros(ties), np.arange(1.0, 7.0))
+    (found,) = wilcoxon_pairs(np.column_stack([difference, 0.0 * difference]), [(0, 1)])
+    assert round(float(found), 2) == p
 
 
 def test_wilcoxon_refuses_what_it_cannot_test() -> None:
