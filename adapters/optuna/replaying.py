@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -69,6 +70,12 @@ def optimizer(
     if name is None:
         name = getattr(named, "__qualname__", type(named).__qualname__)
     if arguments and callable(factory):
+        if "seed" in arguments:
+            raise ValueError("seed cannot be given: the replay sets it, see its own seed=.")
+        try:
+            inspect.signature(factory).bind(seed=0, **arguments)
+        except TypeError as error:
+            raise TypeError(f"{name} does not take these arguments: {error}.") from None
         factory = partial(factory, **arguments)
     return NamedMethod(
         name, partial(_start, factory, stops() if isinstance(stops, type) else stops)

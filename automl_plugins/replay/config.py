@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from automl_plugins._arguments import check_kind
+from automl_plugins._arguments import check_kind, refuse_foreign
 from automl_plugins.addresses import as_path, check_exists
 from automl_plugins.formats import format_count, join_names
 from automl_plugins.frameworks import Method, load_adapter
@@ -21,14 +22,21 @@ if TYPE_CHECKING:
 
 _SETTINGS = ("budget", "unit", "seeds", "n_workers", "overhead", "max_trials", "n_jobs", "path")
 
+_NO_ENTRIES = {"name": "the section names it", "space": "it is inferred"}
+_ENTRIES_OF_A_TABLE = [
+    *("file", "group"),
+    *(n for n in signature(Table.from_frame).parameters if n not in ("frame", *_NO_ENTRIES)),
+]
+
 
 def replay_config(path: Path, *, progress: Progress = None) -> pd.DataFrame:
     """Run the replay that a TOML file describes.
 
     The top level has the arguments of ``replay`` (``seeds`` is a list). ``[tables.<name>]`` has
-    ``file``, the arguments of ``Table.from_frame``, and optionally ``group``, a column that splits
-    the file into several tables. ``[methods.<name>]`` has ``adapter``, ``optimizer`` and arguments
-    of that adapter's ``optimizer``. Relative paths start at the folder of the TOML file.
+    ``file``, the arguments of ``Table.from_frame`` but ``name`` and ``space``, and optionally
+    ``group``, a column that splits the file into several tables. ``[methods.<name>]`` has
+    ``adapter``, ``optimizer`` and arguments of that adapter's ``optimizer``. Relative paths start
+    at the folder of the TOML file.
 
     Args:
         path: The TOML file.
@@ -36,7 +44,7 @@ def replay_config(path: Path, *, progress: Progress = None) -> pd.DataFrame:
 
     Raises:
         ValueError: If the file does not exist, or entries are missing, unknown or illegal.
-        TypeError: If entries of the top level or of a method are of another kind.
+        TypeError: If entries of the top level are of another kind.
         OSError: If a file cannot be read.
     """
     if path.is_dir():
@@ -80,8 +88,13 @@ def _section(config: dict[str, Any], name: str, path: Path) -> dict[str, dict[st
 def _method(name: str, entry: dict[str, Any]) -> Method:
     if absent := [key for key in ("adapter", "optimizer") if key not in entry]:
         raise ValueError(f"[methods.{name}] has no {' and no '.join(absent)}.")
-    make = load_adapter(entry.pop("adapter")).optimizer
-    return make(entry.pop("optimizer"), name=name, **entry)
+    try:
+        if "name" in entry:
+            raise ValueError("name cannot be given: the section has it.")
+        make = load_adapter(entry.pop("adapter")).optimizer
+        return make(entry.pop("optimizer"), name=name, **entry)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"[methods.{name}]: {error}") from error
 
 
 def _tables(name: str, entry: dict[str, Any], folder: Path) -> list[Table]:
@@ -92,6 +105,7 @@ def _tables(name: str, entry: dict[str, Any], folder: Path) -> list[Table]:
     if "none" in entry:  # pandas would read some texts, such as "None", as gaps
         options = {"keep_default_na": False, "na_values": [""]}
     try:
+        refuse_foreign("It", {*entry}, _ENTRIES_OF_A_TABLE, _NO_ENTRIES)
         check_kind("file", entry["file"], str, "the name of a CSV file as text")
         for key, column in {"group": group, **entry}.items():
             if key in ("group", "loss", "seconds"):

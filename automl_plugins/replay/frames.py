@@ -111,8 +111,8 @@ def _note_gaps(cells: Mapping[str, list[Any]], explained: Collection[str]) -> li
     gaps = {name: sum(v is ABSENT for v in values) for name, values in cells.items()}
     return [
         f"{name} is empty in {n} of {len(cells[name])} rows, which no other column explains: it is"
-        " searched as if it were always active. If empty means the value None, write a text there"
-        " and name it, as in none='none'."
+        " searched as if it were always active, and these rows are far from what has a value. If"
+        " empty means the value None, write a text there and name it, as in none='none'."
         for name, n in gaps.items()
         if n and name not in explained
     ]

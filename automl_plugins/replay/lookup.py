@@ -24,7 +24,8 @@ class Answer:
     Attributes:
         row: Its row in the table.
         distance: 0 for the configuration itself; else the sum over the hyperparameters of the
-            difference on their scale in [0, 1], 1 for another category.
+            difference on their scale in [0, 1], 1 for another category; at least 1 where the
+            recorded run lacks the value.
 
     Example::
 
@@ -37,17 +38,23 @@ class Answer:
 
 
 class RecordedConfigurations:
-    """Distinct configurations of a space, read once, of what is called ``of`` in messages.
+    """The configurations of a space, read once, of what is called ``of`` in messages.
 
     Attributes:
         values: Values of each, parents first, ``ABSENT`` where inactive.
+        first: The first row (n,) of each configuration, its own unless ``repeats``.
 
     Raises:
-        ValueError: For a configuration outside the space, or recorded twice.
+        ValueError: For a configuration outside the space, or recorded twice without ``repeats``.
     """
 
     def __init__(
-        self, of: str, space: ConfigurationSpace, configs: Sequence[Mapping[str, Any]]
+        self,
+        of: str,
+        space: ConfigurationSpace,
+        configs: Sequence[Mapping[str, Any]],
+        *,
+        repeats: bool = False,
     ) -> None:
         self.of = of
         self.space = space
@@ -56,7 +63,16 @@ class RecordedConfigurations:
         self._encoders = {name: encoder(space[name]) for name in self._vectors.names}
         self._conditional = {name for name in space if space.parent_conditions_of[name]}
         self.values = [self._read_row(row, config) for row, config in enumerate(configs)]
-        self._rows = self._index()
+        self._rows: dict[tuple[Any, ...], int] = {}
+        rows = enumerate(map(_key, self.values))
+        self.first = np.array([self._rows.setdefault(key, row) for row, key in rows], np.int64)
+        again = np.flatnonzero(self.first != np.arange(len(self)))
+        if len(again) and not repeats:
+            row = int(again[0])
+            raise ValueError(
+                f"{self.of}: rows {self.first[row]} and {row} record one configuration,"
+                f" {self.config(row)}. Build it with repeats='mean' to average them."
+            )
 
     def __len__(self) -> int:
         return len(self.values)
@@ -90,17 +106,6 @@ class RecordedConfigurations:
         if (found := self._readers[name](value)) is ABSENT:
             raise ValueError(f"{name}={value!r} is not a value of {self.space[name]}.")
         return found
-
-    def _index(self) -> dict[tuple[Any, ...], int]:
-        rows: dict[tuple[Any, ...], int] = {}
-        for row, values in enumerate(self.values):
-            first = rows.setdefault(_key(values), row)
-            if first != row:
-                raise ValueError(
-                    f"{self.of}: rows {first} and {row} record one configuration,"
-                    f" {self.config(row)}. Build it with repeats='mean' to average them."
-                )
-        return rows
 
     @property
     def complete(self) -> bool:
@@ -161,14 +166,17 @@ class RecordedConfigurations:
     def _embed(self, vectors: FloatArray) -> FloatArray:
         """Points (n, f) whose L1 distance is that of ``Answer``; inactive numbers count as 0.
 
-        One-hot codes of two categories differ in two places, so each difference counts half.
+        One-hot codes of two categories differ in two places, so each difference counts half. A
+        missing value stands 1 beyond all others, as a number at -1.
         """
-        numbers = self._vectors.numbers(vectors)
+        _, missing = self._vectors.find_missing(vectors)
+        numbers = self._vectors.numbers(np.where(missing, -self._vectors.scales, vectors))
         numbers[np.isnan(numbers)] = 0.0
-        codes = [
-            0.5 * (vectors[:, [i]] == np.arange(self._vectors.n_values[i]))
-            for i in np.flatnonzero(self._vectors.categorical)
-        ]
+        codes = []
+        for i in np.flatnonzero(self._vectors.categorical):
+            code = 0.5 * (vectors[:, [i]] == np.arange(self._vectors.n_values[i]))
+            code[missing[:, i], 0] = -0.5
+            codes.append(code)
         return np.hstack([np.zeros((len(vectors), 1)), numbers, *codes])
 
     @cached_property

@@ -124,8 +124,11 @@ def replay(
     tables: list[Table] = [table] if is_one else list(table)  # type: ignore[list-item,arg-type]
     given = list(seed) if isinstance(seed, Iterable) else [seed]
     methods = _methods(optimizer)
-    _check(tables, given, budget, unit, n_workers)
+    _check(tables, methods, given, budget, unit, n_workers)
     check_integer("max_trials", max_trials, 1)
+    check_integer("n_jobs", n_jobs, -1)
+    if n_jobs == 0:
+        raise ValueError("n_jobs must be an integer >= 1, or -1 for all cores, got 0.")
     check_flag("overhead", overhead)
     seeds = [int(s) for s in given]
     in_seconds = unit == "seconds"
@@ -189,18 +192,24 @@ def _notes_of(tables: Sequence[Table]) -> list[str]:
 
 def _methods(optimizer: Any) -> dict[str, Method]:
     if isinstance(optimizer, Mapping):
-        return {str(label): as_method(thing) for label, thing in optimizer.items()}
-    things = optimizer if isinstance(optimizer, list | tuple) else [optimizer]
-    methods = [as_method(thing) for thing in things]
-    if twice := sorted(repeated(method.name for method in methods)):
+        named = [(str(label), as_method(thing)) for label, thing in optimizer.items()]
+    else:
+        things = optimizer if isinstance(optimizer, list | tuple) else [optimizer]
+        named = [(method.name, method) for method in map(as_method, things)]
+    if twice := sorted(repeated(name for name, _ in named)):
         raise ValueError(
             f"Two methods are called {', '.join(twice)}: pass a dictionary of names and methods."
         )
-    return {method.name: method for method in methods}
+    return dict(named)
 
 
 def _check(
-    tables: Sequence[Table], seeds: Sequence[int], budget: float, unit: str, n_workers: int
+    tables: Sequence[Table],
+    methods: Mapping[str, Method],
+    seeds: Sequence[int],
+    budget: float,
+    unit: str,
+    n_workers: int,
 ) -> None:
     if wrong := [t for t in tables if not isinstance(t, Table)]:
         raise TypeError(
@@ -216,6 +225,8 @@ def _check(
         error = ValueError if is_number else TypeError
         raise error(f"budget must be {what} > 0, got {budget!r} (unit={unit!r}).")
     check_integer("n_workers", n_workers, 1)
+    if not methods:
+        raise ValueError("replay needs at least one method.")
     if not tables or not seeds:
         raise ValueError("replay needs at least one table and one seed.")
     for what, values in (("table", [t.name for t in tables]), ("seed", list(map(str, seeds)))):

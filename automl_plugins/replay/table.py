@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
 from automl_plugins._arguments import check_flag
-from automl_plugins.arrays import BoolArray, FloatArray
+from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.frameworks import searches_of
 from automl_plugins.records.checks import as_floats, check_seconds, check_shape
 from automl_plugins.records.task_record import float_column, parameter_columns
@@ -111,7 +111,8 @@ class Table:
                 those whose values span decades, and lists them in ``notes`` of the table.
             grid: Numerical parameters that take their recorded values only.
             repeats: What to do with a configuration that was recorded more than once: None
-                raises an error, ``"mean"`` averages its loss, seconds and curve.
+                raises an error, ``"mean"`` averages the losses, seconds and curves of its runs
+                that did not fail. It has failed if at least half of them did.
             none: Text that stands for the value None of a hyperparameter, such as ``"none"``: a
                 gap means that it was inactive. pandas reads "None" as a gap unless the file is
                 read with ``keep_default_na=False, na_values=[""]``.
@@ -131,10 +132,6 @@ class Table:
         measured = list(dict.fromkeys(measured))  # the last step of a curve is the loss
         names = parameter_columns(frame, parameters, measured)
         check_values(frame[names])
-        if frame[names].duplicated().any() and repeats == "mean":
-            frame = frame.assign(**{column: float_column(frame, column) for column in measured})
-            groups = frame.groupby(names, dropna=False, sort=False, observed=True)
-            frame = groups[measured].mean().reset_index()
         notes: tuple[str, ...] = ()
         if space is None:
             space, cells, notes = infer_space(frame[names], log=log, grid=grid, none=none)
@@ -145,7 +142,13 @@ class Table:
                 f"{', '.join(foreign)} not in the search space, which has {', '.join(space)}: name"
                 " the parameters= or leave these columns out."
             )
-        rows = zip(*cells.values(), strict=True)
+        configs = [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
+        if repeats == "mean":
+            first = RecordedConfigurations(f"Table {name!r}", space, configs, repeats=True).first
+            configs = [configs[row] for row in np.unique(first)]
+            frame = frame.assign(**{column: float_column(frame, column) for column in measured})
+            frame, more = _average(frame[measured], loss, first)
+            notes = (*notes, *more)
         sign = -1.0 if maximize else 1.0
         steps = sorted(curves)
 
@@ -155,7 +158,7 @@ class Table:
         return cls(
             name,
             space,
-            [dict(zip(cells, row, strict=True)) for row in rows],
+            configs,
             sign * float_column(frame, loss),
             seconds=None if seconds is None else float_column(frame, seconds),
             curves=sign * numbers([curves[s] for s in steps]) if steps else None,
@@ -333,3 +336,23 @@ class Table:
             ValueError: If an active hyperparameter has no value or an illegal one.
         """
         return self._recorded.find(config)
+
+
+def _average(frame: pd.DataFrame, loss: str, first: IntArray) -> tuple[pd.DataFrame, list[str]]:
+    """The mean of the runs of each configuration, see ``repeats`` of ``Table.from_frame``; notes.
+
+    ``first`` (n,) is the first row of the configuration of each row; the result is in its order.
+    """
+    failed = ~np.isfinite(frame[loss])
+    share = failed.groupby(first).transform("mean")
+    counts = ~failed | (share >= 0.5)
+    means = frame[counts].groupby(first[counts]).mean()
+    by_configuration = share.groupby(first).first()
+    means.loc[by_configuration >= 0.5, loss] = np.nan
+    n = int(((by_configuration > 0.0) & (by_configuration < 1.0)).sum())
+    if not n:
+        return means, []
+    return means, [
+        f"{n} of {len(means)} configurations failed in some of their runs: in at least half of"
+        " them, so they count as failed; in fewer, so the others are averaged."
+    ]

@@ -228,6 +228,38 @@ def test_repeats_are_refused_or_averaged() -> None:
         Table.from_frame(text, repeats="mean", **arguments)
 
 
+def test_repeats_that_failed_count_as_failures_from_half_of_them_on() -> None:
+    losses = [0.1, 0.3, NAN, 0.2, np.inf, NAN, 0.4, 0.6]
+    frame = pd.DataFrame({"x": [1, 1, 1, 2, 2, 3, 4, 4], "loss": losses, "time": range(1, 9)})
+    table = Table.from_frame(frame, name="t", loss="loss", seconds="time", repeats="mean")
+    np.testing.assert_allclose(table.losses, [0.2, NAN, NAN, 0.5])
+    assert table.seconds is not None
+    np.testing.assert_allclose(table.seconds, [1.5, 4.5, 6.0, 7.5])
+    (note,) = [note for note in table.notes if "failed" in note]
+    assert note.startswith("2 of 4 configurations failed in some of their runs")
+
+
+def test_repeats_are_what_the_table_takes_for_one_configuration() -> None:
+    space = ConfigurationSpace({"kernel": ["rbf", "linear"], "gamma": (0.0, 1.0)})
+    space.add(InCondition(space["gamma"], space["kernel"], ["rbf"]))
+    columns = {"kernel": ["linear", "linear", "rbf"], "gamma": [0.1, 0.7, 0.7]}
+    frame = pd.DataFrame({**columns, "loss": [1.0, 2.0, 3.0]})  # a log has inactive values, too
+    table = Table.from_frame(frame, name="t", loss="loss", space=space, repeats="mean")
+    assert table.losses.tolist() == [1.5, 3.0]
+    mixed = pd.Series([1, True, "a", "a"], dtype=object)  # 1 and True differ
+    frame = pd.DataFrame({"x": mixed, "loss": [0.1, 0.9, 0.6, 0.8]})
+    table = Table.from_frame(frame, name="t", loss="loss", repeats="mean")
+    np.testing.assert_allclose(table.losses, [0.1, 0.9, 0.7])
+
+
+def test_a_row_without_an_active_value_is_far_from_what_has_one() -> None:
+    space = ConfigurationSpace({"C": (0.0, 1.0), "kernel": ["a", "b", "c"]})
+    configs: list[dict[str, Any]] = [{"C": 0.9, "kernel": "a"}, {"kernel": "a"}, {"C": 0.0}]
+    table = Table("t", space, configs, [1.0, 0.0, 2.0])
+    assert table.find({"C": 0.0, "kernel": "a"}) == Answer(0, 0.9)
+    assert table.find({"C": 0.0, "kernel": "b"}) == Answer(2, 1.0)
+
+
 def test_a_given_space_is_used() -> None:
     space = ConfigurationSpace({"x": (0.0, 8.0)})
     frame = pd.DataFrame({"x": [1.0, 2.0], "fold": [0, 1], "loss": [0.0, 1.0]})

@@ -143,6 +143,7 @@ def test_samplers_come_by_class_name_factory_and_instance(
         ("TPE", {}, "which have BruteForceSampler, .*, TPESampler, AutoSampler, "),
         (RandomSampler(), {"b": 1, "a": 2}, "a, b cannot be given with an instance: pass the cl"),
         ("RandomSampler", {"pruner": "NoPruner"}, r"No pruner 'NoPruner' in optuna.pruners"),
+        ("RandomSampler", {"seed": 1}, "seed cannot be given: the replay sets it"),
     ],
 )
 def test_what_cannot_be_a_method_is_refused(
@@ -150,6 +151,11 @@ def test_what_cannot_be_a_method_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=match):
         optimizer(sampler, **options)
+
+
+def test_arguments_that_a_sampler_does_not_take_are_refused_at_once() -> None:
+    with pytest.raises(TypeError, match=r"TPESampler does not take these arguments: .*n_start'"):
+        optimizer("TPESampler", n_start=3)
 
 
 def test_the_seed_of_an_instance_rules() -> None:
