@@ -40,6 +40,7 @@ from .trials import (
     describe_run,
     runs_in,
     runs_of,
+    write_note,
 )
 
 # --- searches -------------------------------------------------------------------------------
@@ -270,8 +271,9 @@ class RecordCallback(SearchRecorder, Callback):
     """A callback that writes finished trials to a store: those that succeed, and those that fail.
 
     A trial is identified by the search space and seed of its scenario, its configuration, seed,
-    budget and end, so it is stored once, however often it is recorded or imported (``add``). Works
-    with parallel workers: SMAC reports results in the main process.
+    budget and end, so it is stored once, however often it is recorded or imported (``add``): the
+    seed of the scenario is noted in the ``additional_info`` of each trial. Works with parallel
+    workers: SMAC reports results in the main process.
 
     A failure to record does not stop SMAC: the first is logged as a warning, all are counted in
     ``n_lost``. Wrong arguments raise at once, an unsuitable scenario when ``optimize`` begins.
@@ -308,6 +310,11 @@ class RecordCallback(SearchRecorder, Callback):
                 instances or objectives.
         """
         self._run(smbo)
+
+    def on_tell_start(self, smbo: SMBO, info: TrialInfo, value: TrialValue) -> bool | None:
+        """Note the scenario's seed, so that a bare run history is known to be this run."""
+        write_note(value, NOTE, {"seed": int(scenario_of(smbo).seed)})
+        return None
 
     def on_tell_end(self, smbo: SMBO, info: TrialInfo, value: TrialValue) -> bool | None:
         """Write a finished trial."""

@@ -59,9 +59,7 @@ def read_trial(config: Configuration, key: TrialKey, value: TrialValue, number: 
     end: the first of them that is a duration. SMAC leaves ``time`` at 0 if a trial crashed or ran
     out of time or memory; ask and tell has ``time`` only, and 0 for an end that was not given.
     """
-    info = value.additional_info
-    found = info.get(NOTE) if isinstance(info, Mapping) else None
-    note = found if isinstance(found, Mapping) else {}  # the key may be the user's
+    note = read_note(value, NOTE)
     started, ended = math.nan, math.nan
     if value.endtime > 0.0:
         started, ended = float(value.starttime), float(value.endtime)
@@ -83,6 +81,22 @@ def read_trial(config: Configuration, key: TrialKey, value: TrialValue, number: 
         started=started,
         ended=ended,
     )
+
+
+def read_note(value: TrialValue, key: str) -> Mapping[str, Any]:
+    """What ``write_note`` wrote; empty without a note, or where the key is the user's."""
+    info = value.additional_info
+    note = info.get(key) if isinstance(info, Mapping) else None
+    return note if isinstance(note, Mapping) else {}
+
+
+def write_note(value: TrialValue, key: str, note: Mapping[str, Any]) -> None:
+    """Add to the note of a trial that is told, unless the user's own information is there."""
+    given = value.additional_info
+    if isinstance(given, dict) and isinstance(given.get(key, {}), Mapping):
+        # The value is frozen, and its dictionary may be one of the user's for all trials.
+        noted = {**given, key: {**read_note(value, key), **note}}
+        object.__setattr__(value, "additional_info", noted)
 
 
 # --- run histories --------------------------------------------------------------------------
@@ -177,7 +191,9 @@ def runs_of(source: Any) -> list[Run]:
     """
     if isinstance(source, RunHistory):
         configs = source.get_configs()
-        return [Run(source, configs[0].config_space if configs else None)]
+        seeds = (read_note(value, NOTE).get("seed") for value in source.values())
+        seed = next((seed for seed in seeds if isinstance(seed, int)), None)
+        return [Run(source, configs[0].config_space if configs else None, seed=seed)]
     if isinstance(source, AbstractFacade):
         return [describe_run(source.runhistory, source.scenario)]
     if not isinstance(source, str | Path):
