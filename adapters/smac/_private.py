@@ -72,6 +72,7 @@ class Selector(ConfigSelector):
 
     def __init__(self, scenario: Scenario, **options: Any) -> None:
         super().__init__(scenario, **options)
+        self.scenario = scenario
         known = logging.root.manager.loggerDict.items()
         own = (logger for name, logger in known if name.startswith("automl_plugins"))
         self._speaking = [o for o in own if isinstance(o, logging.Logger) and not o.disabled]
@@ -88,16 +89,11 @@ class Selector(ConfigSelector):
             logger.disabled = False
         self._runhistory = runhistory
         self._callbacks = [] if callbacks is None else callbacks
-        self._initial_design_configs = initial_design.select_configurations()
+        self.initial_configurations = initial_design.select_configurations()
         # SMBO.update_model and update_acquisition_function replace these.
         self._model = others.get("model")
         self._acquisition_function = others.get("acquisition_function")
         self._acquisition_maximizer = others.get("acquisition_maximizer")
-
-    @property
-    def scenario(self) -> Scenario:
-        """The scenario of the constructor."""
-        return self._scenario
 
     @property
     def runhistory(self) -> RunHistory:
@@ -105,11 +101,6 @@ class Selector(ConfigSelector):
         if self._runhistory is None:
             raise RuntimeError("This config selector has not been given to a facade.")
         return self._runhistory
-
-    @property
-    def initial_configurations(self) -> list[Configuration]:
-        """The configurations that the facade's initial design selected."""
-        return self._initial_design_configs
 
     def begin(self) -> None:
         """Tell the callbacks that the search for a configuration begins."""

@@ -75,25 +75,18 @@ def curves(
     """
     labels: dict[str, Any] = {"table": table, "method": method, "seed": seed}
     given = {name: value for name, value in labels.items() if value is not None}
-    return [_read_search(replace(run, **given)) for run in runs_of(source)]
-
-
-def _read_search(run: Run) -> Search:
-    if run.table is None or run.method is None:
-        absent = " and ".join(f"{n}=" for n in ("table", "method") if getattr(run, n) is None)
-        raise ValueError(
-            f"A run history does not store what was tuned: pass {absent} in Python. With"
-            " Scenario(name=...) and its folder or facade, table= and method= are known."
-        )
-    finished = run.finished()
-    return Search.of(
-        run.table,
-        run.method,
-        run.seed or 0,
-        run.read(finished),
-        space=run.space,
-        left_out={"running": len(run.history) - len(finished)},
-    )
+    searches = []
+    for run in (replace(run, **given) for run in runs_of(source)):
+        if run.table is None or run.method is None:
+            absent = " and ".join(f"{n}=" for n in ("table", "method") if getattr(run, n) is None)
+            raise ValueError(
+                f"A run history does not store what was tuned: pass {absent} in Python. With"
+                " Scenario(name=...) and its folder or facade, table= and method= are known."
+            )
+        finished, facts = run.finished(), (run.table, run.method, run.seed or 0)
+        left_out = {"running": len(run.history) - len(finished)}
+        searches.append(Search.of(*facts, run.read(finished), space=run.space, left_out=left_out))
+    return searches
 
 
 # --- tasks of a memory ----------------------------------------------------------------------

@@ -30,7 +30,8 @@ from automl_plugins.streams import Streams
 from ._private import Selector
 from .description import describe
 from .initial_design import SUGGESTED
-from .trials import Rows, adopted, canonical, check_one_objective, read_note, write_note
+from .rows import Rows
+from .trials import adopted, canonical, check_one_objective, read_note, write_note
 
 _logger = logging.getLogger("smac.automl_plugins")
 
@@ -55,7 +56,7 @@ class ProposerConfigSelector(Selector):
     order of several instances, are drawn anew. Trials that were interrupted stay running ones,
     except in ``optimize`` of ``GBQRFacade`` and ``AutoFacade``; with ask and tell,
     ``runhistory.get_running_trials()`` has those to evaluate or to tell. Seeds and instances are
-    averaged, see ``automl_plugins.adapters.smac.trials``. If the proposer's model fails, a random
+    averaged, see ``automl_plugins.adapters.smac.rows``. If the proposer's model fails, a random
     configuration is taken, with one warning in SMAC's log. The search ends when the space is
     exhausted; SMAC waits for running trials.
 

@@ -17,7 +17,7 @@ from automl_plugins.adapters.smac import (
     MetaInitialDesign,
     ProposerConfigSelector,
 )
-from automl_plugins.adapters.smac.trials import Rows
+from automl_plugins.adapters.smac.rows import Rows
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
 from smac import (
     Callback,
