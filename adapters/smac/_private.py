@@ -72,6 +72,7 @@ class Selector(ConfigSelector):
 
     def __init__(self, scenario: Scenario, **options: Any) -> None:
         super().__init__(scenario, **options)
+        self.scenario = scenario
         known = logging.root.manager.loggerDict.items()
         own = (logger for name, logger in known if name.startswith("automl_plugins"))
         self._speaking = [o for o in own if isinstance(o, logging.Logger) and not o.disabled]
@@ -88,16 +89,11 @@ class Selector(ConfigSelector):
             logger.disabled = False
         self._runhistory = runhistory
         self._callbacks = [] if callbacks is None else callbacks
-        self._initial_design_configs = initial_design.select_configurations()
+        self.initial_configurations = initial_design.select_configurations()
         # SMBO.update_model and update_acquisition_function replace these.
         self._model = others.get("model")
         self._acquisition_function = others.get("acquisition_function")
         self._acquisition_maximizer = others.get("acquisition_maximizer")
-
-    @property
-    def scenario(self) -> Scenario:
-        """The scenario of the constructor."""
-        return self._scenario
 
     @property
     def runhistory(self) -> RunHistory:
@@ -105,11 +101,6 @@ class Selector(ConfigSelector):
         if self._runhistory is None:
             raise RuntimeError("This config selector has not been given to a facade.")
         return self._runhistory
-
-    @property
-    def initial_configurations(self) -> list[Configuration]:
-        """The configurations that the facade's initial design selected."""
-        return self._initial_design_configs
 
     def begin(self) -> None:
         """Tell the callbacks that the search for a configuration begins."""
@@ -127,29 +118,50 @@ class Facade(HyperparameterOptimizationFacade):
         if isinstance(self._runner, DaskParallelRunner):
             self._runner = DaskRunner.replacing(self._runner)
         self._asked: list[TrialInfo] = []
-        return super()._get_optimizer()
+        return _Loop(
+            self._asked,
+            scenario=self._scenario,
+            runner=self._runner,
+            runhistory=self._runhistory,
+            intensifier=self._intensifier,
+            overwrite=self._overwrite,
+        )
 
     def ask(self) -> TrialInfo:
         """That of SMAC; whoever asks evaluates the trial."""
         self._asked.append(trial := super().ask())
         return trial
 
+
+class _Loop(SMBO):
+    """That of SMAC, but trials that were interrupted, which it leaves running, come first.
+
+    Those that were ``asked`` for, or that workers of Dask still run, do not.
+    """
+
+    def __init__(self, asked: list[TrialInfo], **parts: Any) -> None:
+        self._asked = asked
+        self._again: list[TrialInfo] = []
+        super().__init__(**parts)
+
+    @property
+    def remaining_trials(self) -> int:
+        """That of SMAC, for which interrupted trials have been submitted, and these."""
+        return super().remaining_trials + len(self._again)
+
     def optimize(self, **options: Any) -> Configuration | list[Configuration]:
-        """That of SMAC, but trials that were interrupted, which it leaves running, come first."""
-        smbo, running = self._optimizer, self.runhistory.get_running_trials
+        """That of SMAC."""
         if not self._intensifier.uses_cutoffs:  # which a run history does not store
-            again = (
-                trial
-                for trial in running()
-                if trial in running() and trial not in [*self._asked, *self._submitted()]
-            )
-            smbo._trial_generator = chain(again, smbo._trial_generator)
+            runner = self._runner
+            others = [*self._asked, *(runner.submitted if isinstance(runner, DaskRunner) else [])]
+            running = self._runhistory.get_running_trials()
+            self._again = [trial for trial in running if trial not in others]
+            self._trial_generator = chain(self._take(), self._trial_generator)
         return super().optimize(**options)
 
-    def _submitted(self) -> list[TrialInfo]:
-        """The trials that workers of Dask still run after an interruption."""
-        runner = self._runner
-        return runner.submitted if isinstance(runner, DaskRunner) else []
+    def _take(self) -> Iterator[TrialInfo]:
+        while self._again:
+            yield self._again.pop(0)
 
 
 class _Surviving:

@@ -21,6 +21,12 @@ from .trials import canonical, check_one_objective, read_trial
 _FLOOR = 1e-3  # seconds: below a millisecond, clocks mostly measure their own overhead
 
 
+def as_bad_as_the_worst(costs: FloatArray) -> FloatArray:
+    """Costs (n,), in which the worst finite one, 0 without any, replaces those not finite."""
+    finite = np.isfinite(costs)
+    return np.where(finite, costs, costs[finite].max() if finite.any() else 0.0)
+
+
 class CostEncoder(AbstractRunHistoryEncoder):
     """Costs as ``automl_plugins.proposers.targets`` transforms them, for ``runhistory_encoder=``.
 
@@ -66,11 +72,9 @@ class CostEncoder(AbstractRunHistoryEncoder):
     def transform_response_values(self, values: FloatArray) -> FloatArray:
         """Targets (n, 1) of costs, the first column, that are NaN where a trial failed."""
         costs = np.asarray(values[:, 0], dtype=np.float64)
-        known = np.isfinite(costs)
-        if not known.any():
+        if not np.isfinite(costs).any():
             return np.zeros((len(costs), 1))
-        costs = np.where(known, costs, costs[known].max())
-        return transform(costs, self.target).values[:, None]
+        return transform(as_bad_as_the_worst(costs), self.target).values[:, None]
 
     def _build_matrix(
         self, trials: Mapping[TrialKey, TrialValue], store_statistics: bool = False

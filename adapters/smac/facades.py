@@ -10,7 +10,7 @@ from ConfigSpace import Configuration
 from smac import HyperparameterOptimizationFacade, Scenario
 from smac.acquisition.function import EI, EIPS
 from smac.acquisition.function.abstract_acquisition_function import AbstractAcquisitionFunction
-from smac.initial_design import RandomInitialDesign
+from smac.initial_design import AbstractInitialDesign, RandomInitialDesign
 from smac.main.config_selector import ConfigSelector
 from smac.model.multi_objective_model import MultiObjectiveModel
 from smac.random_design import AbstractRandomDesign, ProbabilityRandomDesign
@@ -187,11 +187,24 @@ class GBQRFacade(Facade):
 
     @staticmethod
     def get_initial_design(  # type: ignore[override]
-        scenario: Scenario, *, additional_configs: list[Configuration] | None = None
-    ) -> RandomInitialDesign:
-        """Only ``additional_configs``, for GBQR fills the space itself."""
-        return RandomInitialDesign(
-            scenario, n_configs=0, additional_configs=list(additional_configs or [])
+        scenario: Scenario,
+        *,
+        n_configs: int | None = None,
+        n_configs_per_hyperparameter: int = 0,
+        max_ratio: float = 0.25,
+        additional_configs: list[Configuration] | None = None,
+    ) -> AbstractInitialDesign:
+        """Only ``additional_configs``, for GBQR fills the space itself; Sobol points if asked for.
+
+        The arguments are those of SMAC's own facades.
+        """
+        if n_configs is None:
+            n_configs = n_configs_per_hyperparameter * len(scenario.configspace)
+        more = list(additional_configs or [])  # SMAC adds the default configuration to it
+        if n_configs == 0:
+            return RandomInitialDesign(scenario, n_configs=0, additional_configs=more)
+        return HyperparameterOptimizationFacade.get_initial_design(
+            scenario, n_configs=n_configs, max_ratio=max_ratio, additional_configs=more
         )
 
     @staticmethod

@@ -75,6 +75,8 @@ class MetaInitialDesign(AbstractInitialDesign):
         facade = HyperparameterOptimizationFacade(scenario, train, initial_design=design)
     """
 
+    _number = "n_configs"  # the argument that is the number of suggestions
+
     def __init__(
         self,
         scenario: Scenario,
@@ -116,7 +118,7 @@ class MetaInitialDesign(AbstractInitialDesign):
             raise ValueError(
                 f"{len(suggested)} suggestions, {len(rest)} configurations of the default design"
                 f" and {n_additional} additional ones are more than the {scenario.n_trials} trials"
-                " of the scenario: lower n_configs, take another mode, or raise n_trials."
+                f" of the scenario: lower {self._number}, take another mode, or raise n_trials."
             )
         super().__init__(
             scenario,
@@ -199,6 +201,8 @@ class KNNInitialDesign(MetaInitialDesign):
         design = KNNInitialDesign(scenario, "lightgbm", k=5, X=X, y=y)
         facade = HyperparameterOptimizationFacade(scenario, train, initial_design=design)
     """
+
+    _number = "k"
 
     def __init__(
         self,

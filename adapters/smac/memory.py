@@ -40,6 +40,7 @@ from .trials import (
     describe_run,
     runs_in,
     runs_of,
+    write_note,
 )
 
 # --- searches -------------------------------------------------------------------------------
@@ -74,25 +75,18 @@ def curves(
     """
     labels: dict[str, Any] = {"table": table, "method": method, "seed": seed}
     given = {name: value for name, value in labels.items() if value is not None}
-    return [_read_search(replace(run, **given)) for run in runs_of(source)]
-
-
-def _read_search(run: Run) -> Search:
-    if run.table is None or run.method is None:
-        absent = " and ".join(f"{n}=" for n in ("table", "method") if getattr(run, n) is None)
-        raise ValueError(
-            f"A run history does not store what was tuned: pass {absent} in Python. With"
-            " Scenario(name=...) and its folder or facade, table= and method= are known."
-        )
-    finished = run.finished()
-    return Search.of(
-        run.table,
-        run.method,
-        run.seed or 0,
-        run.read(finished),
-        space=run.space,
-        left_out={"running": len(run.history) - len(finished)},
-    )
+    searches = []
+    for run in (replace(run, **given) for run in runs_of(source)):
+        if run.table is None or run.method is None:
+            absent = " and ".join(f"{n}=" for n in ("table", "method") if getattr(run, n) is None)
+            raise ValueError(
+                f"A run history does not store what was tuned: pass {absent} in Python. With"
+                " Scenario(name=...) and its folder or facade, table= and method= are known."
+            )
+        finished, facts = run.finished(), (run.table, run.method, run.seed or 0)
+        left_out = {"running": len(run.history) - len(finished)}
+        searches.append(Search.of(*facts, run.read(finished), space=run.space, left_out=left_out))
+    return searches
 
 
 # --- tasks of a memory ----------------------------------------------------------------------
@@ -270,8 +264,9 @@ class RecordCallback(SearchRecorder, Callback):
     """A callback that writes finished trials to a store: those that succeed, and those that fail.
 
     A trial is identified by the search space and seed of its scenario, its configuration, seed,
-    budget and end, so it is stored once, however often it is recorded or imported (``add``). Works
-    with parallel workers: SMAC reports results in the main process.
+    budget and end, so it is stored once, however often it is recorded or imported (``add``): the
+    seed of the scenario is noted in the ``additional_info`` of each trial. Works with parallel
+    workers: SMAC reports results in the main process.
 
     A failure to record does not stop SMAC: the first is logged as a warning, all are counted in
     ``n_lost``. Wrong arguments raise at once, an unsuitable scenario when ``optimize`` begins.
@@ -308,6 +303,11 @@ class RecordCallback(SearchRecorder, Callback):
                 instances or objectives.
         """
         self._run(smbo)
+
+    def on_tell_start(self, smbo: SMBO, info: TrialInfo, value: TrialValue) -> bool | None:
+        """Note the scenario's seed, so that a bare run history is known to be this run."""
+        write_note(value, NOTE, {"seed": int(scenario_of(smbo).seed)})
+        return None
 
     def on_tell_end(self, smbo: SMBO, info: TrialInfo, value: TrialValue) -> bool | None:
         """Write a finished trial."""

@@ -30,6 +30,7 @@ from automl_plugins.surrogates.base import (
 
 from ._private import Model, space_of
 from .description import describe
+from .encoders import as_bad_as_the_worst
 
 _logger = logging.getLogger("smac.automl_plugins")
 
@@ -99,9 +100,16 @@ class SurrogateModel(Model):
                 f" the encoder gave {Y.shape[1]} columns."
             )
         features, n = self._features(X), len(X)
-        costs = self._finite(np.array(Y[:, 0], dtype=np.float64))
+        costs = np.array(Y[:, 0], dtype=np.float64)
+        if not self._warned and n > 1 and not np.isfinite(costs).any():
+            self._warned = True
+            _logger.warning(
+                "The runhistory encoder gave no finite cost, as happens when it scales by an"
+                " infinite crash cost: pass runhistory_encoder=CostEncoder(scenario), or a"
+                " scenario with a finite crash_cost."
+            )
         fitted = reseed(self.surrogate, self._streams.integer("surrogate", n))
-        self._fitted = fitted.fit(features, costs)
+        self._fitted = fitted.fit(features, as_bad_as_the_worst(costs))
         self._running_time = None
         if Y.shape[1] == 2:
             model = surrogates.RunningTime(random_state=self._streams.integer("running_time", n))
@@ -148,20 +156,6 @@ class SurrogateModel(Model):
     def _features(self, X: FloatArray) -> FloatArray:
         vectors, instances = X[:, : self._n_hps], X[:, self._n_hps :]
         return np.hstack([self._space.features(np.asarray(vectors, dtype=np.float64)), instances])
-
-    def _finite(self, costs: FloatArray) -> FloatArray:
-        finite = np.isfinite(costs)
-        if finite.all():
-            return costs
-        if not self._warned and not finite.any() and len(costs) > 1:
-            self._warned = True
-            _logger.warning(
-                "The runhistory encoder gave no finite cost, as happens when it scales by an"
-                " infinite crash cost: pass runhistory_encoder=CostEncoder(scenario), or a"
-                " scenario with a finite crash_cost."
-            )
-        worst = float(costs[finite].max()) if finite.any() else 0.0
-        return np.where(finite, costs, worst)
 
 
 # --- acquisition functions ------------------------------------------------------------------

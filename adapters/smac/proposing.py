@@ -18,6 +18,7 @@ from smac.random_design import AbstractRandomDesign
 from smac.runhistory import RunHistory, TrialInfo, TrialValue
 
 from automl_plugins._arguments import check_integer, check_kind
+from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.explanation import Explanation, Parts, read_parts
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure, ask
 from automl_plugins.proposers.with_memory import SuggestedStart, WithFallback, check_fits
@@ -29,7 +30,8 @@ from automl_plugins.streams import Streams
 from ._private import Selector
 from .description import describe
 from .initial_design import SUGGESTED
-from .trials import Rows, adopted, canonical, check_one_objective
+from .rows import Rows
+from .trials import adopted, canonical, check_one_objective, read_note, write_note
 
 _logger = logging.getLogger("smac.automl_plugins")
 
@@ -54,7 +56,7 @@ class ProposerConfigSelector(Selector):
     order of several instances, are drawn anew. Trials that were interrupted stay running ones,
     except in ``optimize`` of ``GBQRFacade`` and ``AutoFacade``; with ask and tell,
     ``runhistory.get_running_trials()`` has those to evaluate or to tell. Seeds and instances are
-    averaged, see ``automl_plugins.adapters.smac.trials``. If the proposer's model fails, a random
+    averaged, see ``automl_plugins.adapters.smac.rows``. If the proposer's model fails, a random
     configuration is taken, with one warning in SMAC's log. The search ends when the space is
     exhausted; SMAC waits for running trials.
 
@@ -215,9 +217,7 @@ class ProposerConfigSelector(Selector):
                     " logged."
                 )
             return self._random(history, k)
-        config = as_configuration(self.space.space, proposal.vector)
-        new = self._key(config) not in self.space.keys(history.vectors).tolist()
-        return proposal if new else self._random(history, k)
+        return proposal if self._is_new(proposal.vector, history) else self._random(history, k)
 
     def _random(self, history: History, k: int) -> Proposal | None:
         """A random untried configuration; None if there is none."""
@@ -228,9 +228,17 @@ class ProposerConfigSelector(Selector):
             if pool is None:
                 continue
             fresh = pool[~self.space.seen(self.space.canonical(pool), seen)]
-            if len(fresh):
-                return Proposal(fresh[rng.integers(len(fresh))], "random")
+            while len(fresh):
+                row = rng.integers(len(fresh))
+                if self._is_new(fresh[row], history):
+                    return Proposal(fresh[row], "random")
+                fresh = np.delete(fresh, row, axis=0)
         return None
+
+    def _is_new(self, vector: FloatArray, history: History) -> bool:
+        """Whether the values of a vector, which ConfigSpace rounds, have not been tried."""
+        key = self._key(as_configuration(self.space.space, vector))
+        return key not in self.space.keys(history.vectors).tolist()
 
     def _give(self, config: Configuration, origin: str) -> Configuration:
         config.origin = origin
@@ -278,11 +286,9 @@ class ExplainCallback(Callback):
         Raises:
             ValueError: For a configuration that is not one of the search space.
         """
-        proposal, given = self.selector.proposal_of(info.config), value.additional_info
-        if proposal is not None and isinstance(given, dict) and _NOTE not in given:
-            # The value is frozen, and its dictionary may be one of the user's for all trials.
-            noted = {**given, _NOTE: proposal.to_dict()}
-            object.__setattr__(value, "additional_info", noted)
+        proposal = self.selector.proposal_of(info.config)
+        if proposal is not None and not read_note(value, _NOTE):
+            write_note(value, _NOTE, proposal.to_dict())
         return None
 
 
@@ -342,6 +348,5 @@ def _origin_of(config: Configuration) -> str:
 
 def _read_note(value: TrialValue) -> Mapping[str, Any] | None:
     """The note of ``ExplainCallback`` on a trial; None if absent, or the user's own."""
-    info = value.additional_info
-    note = info.get(_NOTE) if isinstance(info, Mapping) else None
-    return note if isinstance(note, Mapping) and "origin" in note else None
+    note = read_note(value, _NOTE)
+    return note if "origin" in note else None

@@ -1,13 +1,4 @@
-"""The only reader of SMAC's trials, of their folders, and of the ``History`` for proposers.
-
-All seeds and instances of a configuration are one row of the ``History``. Its loss is the mean
-cost, adjusted for the effects of the instances: racing evaluates most configurations on few
-instances, and easy instances do not make a configuration good.
-
-With several budgets, the loss is that at the highest budget that enough configurations have
-finished (``loss_budget``). A configuration that has not reached it is a PRUNED row with the cost
-at its own highest budget: the intensifier preferred others.
-"""
+"""The only reader of SMAC's trials, their run histories and folders, and configurations."""
 
 from __future__ import annotations
 
@@ -15,10 +6,9 @@ import json
 import math
 import os
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +19,8 @@ from smac.facade.abstract_facade import AbstractFacade
 from smac.runhistory import StatusType, TrialKey, TrialValue
 
 from automl_plugins.addresses import as_path
-from automl_plugins.arrays import FloatArray, IntArray
+from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.files import DAMAGE
-from automl_plugins.records.history import History
-from automl_plugins.records.scores import HUGE
 from automl_plugins.records.trial import Status, Trial, as_number, as_seconds
 from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import as_configuration, to_vector, values_of
@@ -41,7 +29,6 @@ from .replaying import label
 
 Source = RunHistory | AbstractFacade | str | Path
 FinishedTrial = tuple[Configuration, TrialKey, TrialValue]
-Pair = tuple[TrialKey, Trial]
 
 NOTE = "automl_plugins"  # our key in ``additional_info``
 _FILE = "runhistory.json"
@@ -59,9 +46,7 @@ def read_trial(config: Configuration, key: TrialKey, value: TrialValue, number: 
     end: the first of them that is a duration. SMAC leaves ``time`` at 0 if a trial crashed or ran
     out of time or memory; ask and tell has ``time`` only, and 0 for an end that was not given.
     """
-    info = value.additional_info
-    found = info.get(NOTE) if isinstance(info, Mapping) else None
-    note = found if isinstance(found, Mapping) else {}  # the key may be the user's
+    note = read_note(value, NOTE)
     started, ended = math.nan, math.nan
     if value.endtime > 0.0:
         started, ended = float(value.starttime), float(value.endtime)
@@ -83,6 +68,22 @@ def read_trial(config: Configuration, key: TrialKey, value: TrialValue, number: 
         started=started,
         ended=ended,
     )
+
+
+def read_note(value: TrialValue, key: str) -> Mapping[str, Any]:
+    """What ``write_note`` wrote; empty without a note, or where the key is the user's."""
+    info = value.additional_info
+    note = info.get(key) if isinstance(info, Mapping) else None
+    return note if isinstance(note, Mapping) else {}
+
+
+def write_note(value: TrialValue, key: str, note: Mapping[str, Any]) -> None:
+    """Add to the note of a trial that is told, unless the user's own information is there."""
+    given = value.additional_info
+    if isinstance(given, dict) and isinstance(given.get(key, {}), Mapping):
+        # The value is frozen, and its dictionary may be one of the user's for all trials.
+        noted = {**given, key: {**read_note(value, key), **note}}
+        object.__setattr__(value, "additional_info", noted)
 
 
 # --- run histories --------------------------------------------------------------------------
@@ -118,7 +119,7 @@ class Run:
             for key, value in history.items()
             if value.status != StatusType.RUNNING
         ]
-        ends = _known_ends(value.endtime for _, _, value in done)
+        ends = known_ends(value.endtime for _, _, value in done)
         return [done[i] for i in np.argsort(ends, kind="stable")]
 
     def read(self, finished: Iterable[FinishedTrial]) -> list[Trial]:
@@ -144,7 +145,7 @@ def check_one_objective(who: str, scenario: Scenario) -> None:
         )
 
 
-def _known_ends(ends: Iterable[float]) -> FloatArray:
+def known_ends(ends: Iterable[float]) -> FloatArray:
     """The ends (n,) of trials in the order of asking; an unknown one, 0, is the latest before."""
     given = np.fromiter(ends, dtype=np.float64)
     return np.where(given > 0.0, given, np.maximum.accumulate(np.maximum(given, 0.0)))
@@ -177,7 +178,9 @@ def runs_of(source: Any) -> list[Run]:
     """
     if isinstance(source, RunHistory):
         configs = source.get_configs()
-        return [Run(source, configs[0].config_space if configs else None)]
+        seeds = (read_note(value, NOTE).get("seed") for value in source.values())
+        seed = next((seed for seed in seeds if isinstance(seed, int)), None)
+        return [Run(source, configs[0].config_space if configs else None, seed=seed)]
     if isinstance(source, AbstractFacade):
         return [describe_run(source.runhistory, source.scenario)]
     if not isinstance(source, str | Path):
@@ -247,75 +250,7 @@ def _describe(history: RunHistory, space: ConfigurationSpace, facts: Mapping[str
     return Run(history, space, name, method, facts.get("seed"), facts.get("max_budget"))
 
 
-# --- rows of a history -----------------------------------------------------------------------
-
-
-@dataclass
-class Rows:
-    """Reads a run history incrementally, each trial and configuration once.
-
-    Args:
-        space: The search space.
-        min_trials: Configurations that must have finished a budget before it gives the loss.
-    """
-
-    space: ConfigurationSpace
-    min_trials: int = 1
-    _trials: dict[TrialKey, tuple[TrialValue, Trial]] = field(default_factory=dict, repr=False)
-    _vectors: dict[int, tuple[Configuration, FloatArray]] = field(default_factory=dict, repr=False)
-
-    def read(self, history: RunHistory, waiting: Sequence[Configuration] = ()) -> History:
-        """All configurations: finished ones by their first end, running ones, ``waiting`` ones.
-
-        A row's number is that of its configuration, from 0.
-        """
-        finished: dict[int, list[Pair]] = {}
-        ends: dict[int, tuple[float, int]] = {}
-        running: dict[int, None] = {}
-        known_ends = _known_ends(value.endtime for value in history.values())
-        for place, (key, value) in enumerate(history.items()):
-            trial = self._read(history, key, value)
-            if trial.status == Status.RUNNING:
-                running[key.config_id] = None
-                continue
-            finished.setdefault(key.config_id, []).append((key, trial))
-            end = known_ends[place], place
-            ends[key.config_id] = min(ends.get(key.config_id, end), end)
-        order = sorted(finished, key=ends.__getitem__)
-        level = loss_budget([[trial for _, trial in finished[i]] for i in order], self.min_trials)
-        counted = [_count(finished[i], level) for i in order]
-        known = [*order, *(i for i in running if i not in finished)]
-        free = max(known, default=0)
-        unknown = [math.nan] * (len(known) - len(order) + len(waiting))
-        vectors = [self._vector(i, history.ids_config[i]) for i in known]
-        vectors += [canonical(config, self.space) for config in waiting]
-        return History.of(
-            np.array(vectors).reshape(len(vectors), len(self.space)),
-            np.append(_losses(counted), unknown),
-            seconds=np.append([_mean_seconds(pairs) for pairs in counted], unknown),
-            status=[_status(pairs, level) for pairs in counted] + [Status.RUNNING] * len(unknown),
-            number=[i - 1 for i in known] + [free + i for i in range(len(waiting))],
-            budget=[pairs[0][1].budget for pairs in counted] + unknown if order else None,
-            curves=[*(_curve(finished[i]) for i in order), *({} for _ in unknown)],
-        )
-
-    def vectors(self, history: RunHistory) -> FloatArray:
-        """Vectors (n, d) of all configurations in a run history."""
-        found = [self._vector(i, config) for i, config in history.ids_config.items()]
-        return np.array(found).reshape(len(found), len(self.space))
-
-    def _read(self, history: RunHistory, key: TrialKey, value: TrialValue) -> Trial:
-        known = self._trials.get(key)
-        if known is None or known[0] is not value:
-            trial = read_trial(history.get_config(key.config_id), key, value)
-            known = self._trials[key] = value, trial
-        return known[1]
-
-    def _vector(self, config_id: int, config: Configuration) -> FloatArray:
-        held = self._vectors.get(config_id)
-        if held is None or held[0] is not config:
-            held = self._vectors[config_id] = config, canonical(config, self.space)
-        return held[1]
+# --- configurations --------------------------------------------------------------------------
 
 
 def canonical(config: Configuration, space: ConfigurationSpace | None = None) -> FloatArray:
@@ -329,25 +264,20 @@ def canonical(config: Configuration, space: ConfigurationSpace | None = None) ->
         ValueError: If the values are not a configuration of ``space``.
     """
     own = config.config_space
-    if space is not None and space is not own:
-        return _carried_over(config, space)
+    if space is not None and space is not own:  # ranges, scales and choices may be others
+        values = values_of(config)
+        vector = to_vector(space, values)
+        wrong = [n for n in values if n not in space or np.isnan(vector[space.index_of[n]])]
+        wrong += [n for n in space if n not in values and is_active(space, n, values)]
+        if wrong:
+            raise ValueError(
+                f"The configuration {values} is not one of this search space, because of"
+                f" {', '.join(wrong)}: {'; '.join(str(space[n]) for n in wrong if n in space)}."
+            )
+        return vector
     vector = np.full(len(own), np.nan)
     for name, value in config.items():
         vector[own.index_of[name]] = own[name].to_vector(value)
-    return vector
-
-
-def _carried_over(config: Configuration, space: ConfigurationSpace) -> FloatArray:
-    """``canonical`` for a space whose ranges, scales and choices may be others."""
-    values = values_of(config)
-    vector = to_vector(space, values)
-    wrong = [n for n in values if n not in space or np.isnan(vector[space.index_of[n]])]
-    wrong += [n for n in space if n not in values and is_active(space, n, values)]
-    if wrong:
-        raise ValueError(
-            f"The configuration {values} is not one of this search space, because of"
-            f" {', '.join(wrong)}: {'; '.join(str(space[n]) for n in wrong if n in space)}."
-        )
     return vector
 
 
@@ -362,100 +292,3 @@ def adopted(config: Configuration, space: ConfigurationSpace) -> Configuration:
     made = as_configuration(space, vector)
     made.origin = config.origin
     return made
-
-
-def loss_budget(configs: Iterable[Sequence[Trial]], min_trials: int) -> float | None:
-    """The budget whose costs are the losses; ``configs`` are the finished trials of each.
-
-    The highest budget at which ``min_trials`` configurations are complete; until there is one, the
-    budget with most complete configurations, the higher one of equals. None without budgets;
-    infinite if some trials have a budget and others none, which are evaluations in full.
-    """
-    counts, in_full = Counter[float](), False
-    for trials in configs:
-        steps = {t.step: 0 for t in trials if t.status != Status.PRUNED}
-        steps |= {t.step: 1 for t in trials if t.status == Status.COMPLETE}
-        in_full |= None in steps
-        counts.update({step: n for step, n in steps.items() if step is not None})
-    if in_full:
-        return math.inf if counts else None
-    enough = [budget for budget, n in counts.items() if n >= min_trials]
-    if enough:
-        return max(enough)
-    return max(counts, key=lambda budget: (counts[budget], budget), default=None)
-
-
-def _count(pairs: Sequence[Pair], level: float | None) -> list[Pair]:
-    """Trials at the lowest budget >= ``level``; if there is none, at the highest budget.
-
-    A failure at any budget >= ``level`` counts, for it is what a full evaluation may come to.
-    """
-    budgets = [trial.step for _, trial in pairs if trial.step is not None]
-    if level is None or len(budgets) < len(pairs):
-        return [(key, trial) for key, trial in pairs if level is None or trial.step is None]
-    full = [(b, t) for b, (_, t) in zip(budgets, pairs, strict=True) if b >= level]
-    failed = [b for b, trial in full if trial.status == Status.FAILED]
-    budget = min(failed or [b for b, _ in full], default=max(budgets))
-    return [(key, trial) for key, trial in pairs if trial.step == budget]
-
-
-def _curve(pairs: Sequence[Pair]) -> dict[float, float]:
-    """Mean loss of a configuration by budget."""
-    losses: dict[float, list[float]] = {}
-    for _, trial in pairs:
-        if trial.step is not None:
-            losses.setdefault(trial.step, []).append(trial.loss)
-    return {step: sum(found) / len(found) for step, found in losses.items()}
-
-
-def _status(pairs: Sequence[Pair], level: float | None) -> Status:
-    found = {trial.status for _, trial in pairs}
-    below = level is not None and pairs[0][1].budget < level
-    if Status.FAILED in found:
-        return Status.FAILED
-    return Status.PRUNED if below or Status.PRUNED in found else Status.COMPLETE
-
-
-def _mean_seconds(pairs: Sequence[Pair]) -> float:
-    known = [trial.seconds for _, trial in pairs if not math.isnan(trial.seconds)]
-    return sum(known) / len(known) if known else math.nan
-
-
-def _losses(configs: Sequence[Sequence[Pair]]) -> FloatArray:
-    """Loss (n,) of each configuration; NaN where one of its trials has none."""
-    names: dict[str | None, int] = {}
-    known = [
-        (row, names.setdefault(key.instance, len(names)), trial.loss)
-        for row, pairs in enumerate(configs)
-        if not any(math.isnan(trial.loss) for _, trial in pairs)
-        for key, trial in pairs
-    ]
-    rows, instances, costs = np.array(known, dtype=np.float64).reshape(-1, 3).T
-    # Users mark bad configurations with the largest float: clip, so that sums do not overflow.
-    costs = np.clip(costs, -HUGE, HUGE)
-    return adjusted_means(costs, rows.astype(np.int64), instances.astype(np.int64), len(configs))
-
-
-def adjusted_means(
-    costs: FloatArray, rows: IntArray, instances: IntArray, n_rows: int
-) -> FloatArray:
-    """Estimated mean cost (n_rows,) of each row on all instances; NaN for rows without trials.
-
-    Least squares of cost = a[row] + b[instance] with sum b = 0, for trials (t,) of known row and
-    instance, both counted from 0. With one instance, or all rows on all instances, a is the plain
-    mean.
-    """
-    n_instances = int(instances.max(initial=0)) + 1
-    met = np.zeros((n_rows, n_instances))
-    np.add.at(met, (rows, instances), 1.0)
-    total, trials = np.bincount(rows, costs, n_rows), met.sum(axis=1)
-    effect = np.zeros(n_instances)
-    if n_instances > 1:
-        # The normal equations without a: a[row] = (total[row] - met[row] b) / trials[row].
-        share = met / np.maximum(trials, 1.0)[:, None]
-        per_instance = np.bincount(instances, costs, n_instances)
-        matrix = np.diag(met.sum(axis=0)) - met.T @ share
-        effect = np.linalg.lstsq(matrix, per_instance - share.T @ total)[0]
-        effect -= effect.mean()
-    with np.errstate(invalid="ignore"):
-        return np.asarray((total - met @ effect) / trials, dtype=np.float64)

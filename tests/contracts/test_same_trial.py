@@ -22,7 +22,7 @@ from automl_plugins.adapters import optuna as with_optuna
 from automl_plugins.adapters import smac as with_smac
 from automl_plugins.adapters.hyperopt.trials import TrialReader
 from automl_plugins.adapters.optuna._study import StudyReader
-from automl_plugins.adapters.smac.trials import Rows
+from automl_plugins.adapters.smac.rows import Rows
 from ConfigSpace import ConfigurationSpace, Float
 from hyperopt import JOB_STATE_DONE, JOB_STATE_ERROR, JOB_STATE_RUNNING, STATUS_FAIL, STATUS_OK
 from optuna.study import StudyDirection

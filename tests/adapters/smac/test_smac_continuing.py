@@ -101,6 +101,20 @@ def test_each_interrupted_trial_is_evaluated_once_more(tmp_path: Path) -> None:
     assert seen[:3] == [first, first, second] and len(seen) == 1 + len(smac.runhistory) == 6
 
 
+@pytest.mark.parametrize("again", ["same", "new"])
+def test_trials_that_were_interrupted_at_the_end_of_the_budget_are_evaluated(
+    tmp_path: Path, again: str
+) -> None:
+    """They have been submitted, for SMAC, which would stop after the first of them."""
+    smac = facade(tmp_path, Watched(), n_trials=4)
+    asked = [smac.optimizer.ask().config for _ in range(4)]  # as with four workers
+    smac.optimizer.save()
+    if again == "new":
+        smac = facade(tmp_path, Watched(), overwrite=False, n_trials=4)
+    assert len(search(smac)) == 4 and smac.runhistory.get_configs() == asked
+    assert (smac.runhistory.finished, smac.runhistory.running) == (4, 0)
+
+
 def test_trials_that_were_asked_for_are_left_to_whoever_asked(tmp_path: Path) -> None:
     seen = []
 

@@ -24,9 +24,7 @@ from automl_plugins.adapters.smac import (
 )
 from automl_plugins.adapters.smac.replaying import SMACSearch
 from ConfigSpace import ConfigurationSpace
-from smac import (
-    Scenario,
-)
+from smac import HyperparameterOptimizationFacade, Scenario
 from smac.acquisition.function import EI, EIPS
 from smac.callback import Callback
 from smac.facade.abstract_facade import AbstractFacade
@@ -73,6 +71,27 @@ def test_additional_and_default_configurations(tmp_path: Path) -> None:
     found = [smac.ask().config for _ in range(3)]
     assert found == [*more, default.get_default_configuration()]
     assert len(more) == 2  # SMAC appends the default to the list it is given
+
+
+@pytest.mark.parametrize(
+    ("given", "n"),
+    [
+        ({"n_configs": 5, "max_ratio": 1.0}, 5),
+        ({"n_configs": 5}, 3),  # a quarter of the trials
+        ({"n_configs_per_hyperparameter": 1}, 3),
+        ({"n_configs": 2, "n_configs_per_hyperparameter": 4}, 2),
+    ],
+)
+def test_points_of_the_initial_design_are_asked_for_as_in_smacs_facades(
+    tmp_path: Path, given: dict[str, Any], n: int
+) -> None:
+    own = partial(GBQRFacade.get_initial_design, **given)
+    smac = facade(tmp_path / "a", Watched(), initial_design=own)
+    found = [smac.ask().config for _ in range(n + 1)]
+    usual = partial(HyperparameterOptimizationFacade.get_initial_design, **given)
+    smac = facade(tmp_path / "b", Watched(), initial_design=usual)
+    assert found[:n] == [smac.ask().config for _ in range(n)]
+    assert found[n].origin == "Proposer: model"
 
 
 def test_an_intensifier_is_used(tmp_path: Path) -> None:

@@ -252,7 +252,11 @@ DEEP = Configuration(DEEPER, values={"model": "forest", "depth": 11})
         ({"kind": KNNInitialDesign, "k": 2.5}, TypeError, "an integer >= 1"),
         ({"default": []}, TypeError, "default must be an initial design of SMAC"),
         ({"n_trials": 8, "n_configs": 9}, ValueError, "more than the 8 trials of the scenario"),
-        ({"n_trials": 8, "n_configs": 7, "mode": "add"}, ValueError, "more than the 8 trials"),
+        ({"n_trials": 8, "n_configs": 7, "mode": "add"}, ValueError, "8 trials.* lower n_configs"),
+        (
+            {"kind": KNNInitialDesign, "n_trials": 8, "k": 7, "mode": "add"},
+            *(ValueError, "more than the 8 trials of the scenario: lower k, take another mode"),
+        ),
         (
             {"n_trials": 8, "n_configs": 8, "additional_configs": [ANOTHER]},
             ValueError,

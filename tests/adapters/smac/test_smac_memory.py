@@ -330,6 +330,23 @@ def test_costs_of_any_kind_that_smac_takes_are_stored_once(tmp_path: Path, cost:
     assert recorder.add(facade) == 0
 
 
+def test_a_bare_run_history_is_known_to_be_that_of_a_recorded_run(tmp_path: Path) -> None:
+    recorder = RecordCallback(store := FakeStore(), task="t")
+    facade = optimize(tmp_path, recorder, fn=easy, seed=3, n=4)
+    loaded = RunHistory()
+    loaded.load(facade.scenario.output_directory / "runhistory.json", space())
+    for history in (facade.runhistory, loaded):
+        assert RecordCallback(store, task="t").add(history) == 0
+        assert read_task(history, name="t").seed == 3
+    assert len(store.runs) == 4
+    mine: list[Any] = [{"automl_plugins": "mine"}, {"host": "node7"}, "text"]
+    for info in mine:
+        facade.tell(facade.ask(), TrialValue(1.0, additional_info=info), save=False)
+    told = [value.additional_info for value in facade.runhistory.values()][4:]
+    assert told == [mine[0], {"host": "node7", "automl_plugins": {"seed": 3}}, "text"]
+    assert mine[1] == {"host": "node7"} and recorder.add(facade.runhistory) == 0
+
+
 def test_seeds_of_a_scenario_are_searches_of_one_task(tmp_path: Path) -> None:
     store = FakeStore()
     for seed in (0, 1):

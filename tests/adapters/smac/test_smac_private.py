@@ -19,6 +19,7 @@ from smac.initial_design import DefaultInitialDesign
 from smac.intensifier import abstract_intensifier
 from smac.main.config_selector import ConfigSelector
 from smac.main.exceptions import ConfigurationSpaceExhaustedException
+from smac.main.smbo import SMBO
 from smac.model.random_model import RandomModel
 from smac.runhistory import StatusType, TrialInfo, TrialValue
 from smac.runner.dask_runner import DaskParallelRunner
@@ -106,7 +107,9 @@ def test_selectors_are_given_their_parts_by_name() -> None:
 def test_facades_make_their_optimizer_last_of_a_runner_that_may_be_replaced() -> None:
     made = inspect.getsource(AbstractFacade.__init__).partition("_get_optimizer")
     assert "self._runner = runner" in made[0] and "_runner" not in made[2]
-    assert "runner=self._runner" in inspect.getsource(AbstractFacade._get_optimizer)
+    parts = {name: f"{name}=self._{name}" for name in inspect.signature(SMBO).parameters}
+    parts_given = inspect.getsource(AbstractFacade._get_optimizer)
+    assert len(parts) == 5 and all(part in parts_given for part in parts.values())
     runner = inspect.getsource(DaskParallelRunner)
     for name in ("_single_worker", "_patience", "_client", "_scheduler_file", "_pending_trials"):
         assert f"self.{name} = " in runner or f"self.{name}: " in runner

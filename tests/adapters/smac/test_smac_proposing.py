@@ -6,6 +6,7 @@ import logging
 import math
 from collections.abc import Callable
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from automl_plugins.adapters.smac import (
     MetaInitialDesign,
     ProposerConfigSelector,
 )
-from automl_plugins.adapters.smac.trials import Rows
+from automl_plugins.adapters.smac.rows import Rows
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
 from smac import (
     Callback,
@@ -375,6 +376,15 @@ def test_equal_configurations_are_one(tmp_path: Path) -> None:
     assert len(smac.runhistory.get_configs()) == 12
     keys = VectorSpace(search_space()).keys(Rows(search_space()).vectors(smac.runhistory))
     assert len(np.unique(keys)) == 12
+
+
+def test_small_numbers_that_are_equal_for_configspace_are_tried_once(tmp_path: Path) -> None:
+    """It rounds to 13 places, which leaves ten values of this range."""
+    space = ConfigurationSpace(seed=0)
+    space.add(Float("x", (1e-13, 1e-12), log=True, default=1e-12))
+    smac = facade(tmp_path, Watched(), space=space)
+    found = [config["x"] for config in islice(selector_of(smac), 30)]
+    assert sorted(found) == pytest.approx([n * 1e-13 for n in range(1, 11)])
 
 
 def test_an_exhausted_space_ends_the_search(

@@ -10,13 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from automl_plugins.adapters.smac import ADAPTER, GBQRFacade
-from automl_plugins.adapters.smac.trials import (
-    Rows,
-    adjusted_means,
-    canonical,
-    loss_budget,
-    runs_of,
-)
+from automl_plugins.adapters.smac.rows import Rows, adjusted_means, loss_budget
+from automl_plugins.adapters.smac.trials import canonical, runs_of
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, Float, InCondition
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,0 +1,196 @@
+"""The ``History`` that proposers see, of a run history.
+
+All seeds and instances of a configuration are one row. Its loss is the mean cost, adjusted for the
+effects of the instances: racing evaluates most configurations on few instances, and easy instances
+do not make a configuration good.
+
+With several budgets, the loss is that at the highest budget that enough configurations have
+finished (``loss_budget``). A configuration that has not reached it is a PRUNED row with the cost
+at its own highest budget: the intensifier preferred others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from ConfigSpace import Configuration, ConfigurationSpace
+from smac import RunHistory
+from smac.runhistory import TrialKey, TrialValue
+
+from automl_plugins.arrays import FloatArray, IntArray
+from automl_plugins.records.history import History
+from automl_plugins.records.scores import HUGE
+from automl_plugins.records.trial import Status, Trial
+
+from .trials import canonical, known_ends, read_trial
+
+Pair = tuple[TrialKey, Trial]
+
+
+@dataclass
+class Rows:
+    """Reads a run history incrementally, each trial and configuration once.
+
+    Args:
+        space: The search space.
+        min_trials: Configurations that must have finished a budget before it gives the loss.
+    """
+
+    space: ConfigurationSpace
+    min_trials: int = 1
+    _trials: dict[TrialKey, tuple[TrialValue, Trial]] = field(default_factory=dict, repr=False)
+    _vectors: dict[int, tuple[Configuration, FloatArray]] = field(default_factory=dict, repr=False)
+
+    def read(self, history: RunHistory, waiting: Sequence[Configuration] = ()) -> History:
+        """All configurations: finished ones by their first end, running ones, ``waiting`` ones.
+
+        A row's number is that of its configuration, from 0.
+        """
+        finished: dict[int, list[Pair]] = {}
+        ends: dict[int, tuple[float, int]] = {}
+        running: dict[int, None] = {}
+        given = known_ends(value.endtime for value in history.values())
+        for place, (key, value) in enumerate(history.items()):
+            trial = self._read(history, key, value)
+            if trial.status == Status.RUNNING:
+                running[key.config_id] = None
+                continue
+            finished.setdefault(key.config_id, []).append((key, trial))
+            end = given[place], place
+            ends[key.config_id] = min(ends.get(key.config_id, end), end)
+        order = sorted(finished, key=ends.__getitem__)
+        level = loss_budget([[trial for _, trial in finished[i]] for i in order], self.min_trials)
+        counted = [_count(finished[i], level) for i in order]
+        known = [*order, *(i for i in running if i not in finished)]
+        free = max(known, default=0)
+        unknown = [math.nan] * (len(known) - len(order) + len(waiting))
+        vectors = [self._vector(i, history.ids_config[i]) for i in known]
+        vectors += [canonical(config, self.space) for config in waiting]
+        return History.of(
+            np.array(vectors).reshape(len(vectors), len(self.space)),
+            np.append(_losses(counted), unknown),
+            seconds=np.append([_mean_seconds(pairs) for pairs in counted], unknown),
+            status=[_status(pairs, level) for pairs in counted] + [Status.RUNNING] * len(unknown),
+            number=[i - 1 for i in known] + [free + i for i in range(len(waiting))],
+            budget=[pairs[0][1].budget for pairs in counted] + unknown if order else None,
+            curves=[*(_curve(finished[i]) for i in order), *({} for _ in unknown)],
+        )
+
+    def vectors(self, history: RunHistory) -> FloatArray:
+        """Vectors (n, d) of all configurations in a run history."""
+        found = [self._vector(i, config) for i, config in history.ids_config.items()]
+        return np.array(found).reshape(len(found), len(self.space))
+
+    def _read(self, history: RunHistory, key: TrialKey, value: TrialValue) -> Trial:
+        known = self._trials.get(key)
+        if known is None or known[0] is not value:
+            trial = read_trial(history.get_config(key.config_id), key, value)
+            known = self._trials[key] = value, trial
+        return known[1]
+
+    def _vector(self, config_id: int, config: Configuration) -> FloatArray:
+        held = self._vectors.get(config_id)
+        if held is None or held[0] is not config:
+            held = self._vectors[config_id] = config, canonical(config, self.space)
+        return held[1]
+
+
+def loss_budget(configs: Iterable[Sequence[Trial]], min_trials: int) -> float | None:
+    """The budget whose costs are the losses; ``configs`` are the finished trials of each.
+
+    The highest budget at which ``min_trials`` configurations are complete; until there is one, the
+    budget with most complete configurations, the higher one of equals. None without budgets;
+    infinite if some trials have a budget and others none, which are evaluations in full.
+    """
+    counts, in_full = Counter[float](), False
+    for trials in configs:
+        steps = {t.step: 0 for t in trials if t.status != Status.PRUNED}
+        steps |= {t.step: 1 for t in trials if t.status == Status.COMPLETE}
+        in_full |= None in steps
+        counts.update({step: n for step, n in steps.items() if step is not None})
+    if in_full:
+        return math.inf if counts else None
+    enough = [budget for budget, n in counts.items() if n >= min_trials]
+    if enough:
+        return max(enough)
+    return max(counts, key=lambda budget: (counts[budget], budget), default=None)
+
+
+def _count(pairs: Sequence[Pair], level: float | None) -> list[Pair]:
+    """Trials at the lowest budget >= ``level``; if there is none, at the highest budget.
+
+    A failure at any budget >= ``level`` counts, for it is what a full evaluation may come to.
+    """
+    budgets = [trial.step for _, trial in pairs if trial.step is not None]
+    if level is None or len(budgets) < len(pairs):
+        return [(key, trial) for key, trial in pairs if level is None or trial.step is None]
+    full = [(b, t) for b, (_, t) in zip(budgets, pairs, strict=True) if b >= level]
+    failed = [b for b, trial in full if trial.status == Status.FAILED]
+    budget = min(failed or [b for b, _ in full], default=max(budgets))
+    return [(key, trial) for key, trial in pairs if trial.step == budget]
+
+
+def _curve(pairs: Sequence[Pair]) -> dict[float, float]:
+    """Mean loss of a configuration by budget."""
+    losses: dict[float, list[float]] = {}
+    for _, trial in pairs:
+        if trial.step is not None:
+            losses.setdefault(trial.step, []).append(trial.loss)
+    return {step: sum(found) / len(found) for step, found in losses.items()}
+
+
+def _status(pairs: Sequence[Pair], level: float | None) -> Status:
+    found = {trial.status for _, trial in pairs}
+    below = level is not None and pairs[0][1].budget < level
+    if Status.FAILED in found:
+        return Status.FAILED
+    return Status.PRUNED if below or Status.PRUNED in found else Status.COMPLETE
+
+
+def _mean_seconds(pairs: Sequence[Pair]) -> float:
+    known = [trial.seconds for _, trial in pairs if not math.isnan(trial.seconds)]
+    return sum(known) / len(known) if known else math.nan
+
+
+def _losses(configs: Sequence[Sequence[Pair]]) -> FloatArray:
+    """Loss (n,) of each configuration; NaN where one of its trials has none."""
+    names: dict[str | None, int] = {}
+    known = [
+        (row, names.setdefault(key.instance, len(names)), trial.loss)
+        for row, pairs in enumerate(configs)
+        if not any(math.isnan(trial.loss) for _, trial in pairs)
+        for key, trial in pairs
+    ]
+    rows, instances, costs = np.array(known, dtype=np.float64).reshape(-1, 3).T
+    # Users mark bad configurations with the largest float: clip, so that sums do not overflow.
+    costs = np.clip(costs, -HUGE, HUGE)
+    return adjusted_means(costs, rows.astype(np.int64), instances.astype(np.int64), len(configs))
+
+
+def adjusted_means(
+    costs: FloatArray, rows: IntArray, instances: IntArray, n_rows: int
+) -> FloatArray:
+    """Estimated mean cost (n_rows,) of each row on all instances; NaN for rows without trials.
+
+    Least squares of cost = a[row] + b[instance] with sum b = 0, for trials (t,) of known row and
+    instance, both counted from 0. With one instance, or all rows on all instances, a is the plain
+    mean.
+    """
+    n_instances = int(instances.max(initial=0)) + 1
+    met = np.zeros((n_rows, n_instances))
+    np.add.at(met, (rows, instances), 1.0)
+    total, trials = np.bincount(rows, costs, n_rows), met.sum(axis=1)
+    effect = np.zeros(n_instances)
+    if n_instances > 1:
+        # The normal equations without a: a[row] = (total[row] - met[row] b) / trials[row].
+        share = met / np.maximum(trials, 1.0)[:, None]
+        per_instance = np.bincount(instances, costs, n_instances)
+        matrix = np.diag(met.sum(axis=0)) - met.T @ share
+        effect = np.linalg.lstsq(matrix, per_instance - share.T @ total)[0]
+        effect -= effect.mean()
+    with np.errstate(invalid="ignore"):
+        return np.asarray((total - met @ effect) / trials, dtype=np.float64)
