@@ -15,7 +15,8 @@ from ConfigSpace import ConfigurationSpace
 
 from automl_plugins._arguments import repeated
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
-from automl_plugins.meta.alignment import AlignOptions, Coverage, MemoryMismatch, align
+from automl_plugins.meta.alignment import AlignOptions, align
+from automl_plugins.meta.coverage import Coverage, MemoryMismatch
 from automl_plugins.meta.tasks import MetaTask, meta_feature_names_of, meta_feature_values
 from automl_plugins.records.checks import check_shape
 from automl_plugins.records.scores import by_task, tame

@@ -16,8 +16,8 @@ from automl_plugins._arguments import describe, did_you_mean, hint_of_seed
 from automl_plugins.addresses import as_path, check_exists, is_to_come
 from automl_plugins.arrays import FloatArray
 from automl_plugins.frameworks import adapter_of, owner_of
-from automl_plugins.meta.alignment import MemoryMismatch, note_coverage
 from automl_plugins.meta.bundled import LEARNERS, bundled
+from automl_plugins.meta.coverage import MemoryMismatch, note_coverage
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.tasks import read_meta_features
 from automl_plugins.newest import Newest
