@@ -146,8 +146,8 @@ def meta_dataset_from_trials(
 
     Args:
         trials: The ``Trials`` of each task, by its name.
-        space: The search space that ``fmin`` was given; or those of the tasks by name, whose
-            union is taken.
+        space: The search space that ``fmin`` was given; or those of the tasks by name (and maybe
+            of others), whose union is taken.
         meta_features: Properties of the data by name of the task.
         tags: Further facts by name of the task.
         **options: ``out_of_range``, ``missing``, ``defaults``: see ``MetaDataset.from_records``.
@@ -173,18 +173,18 @@ def meta_dataset_from_trials(
 
 
 def _spaces_by_name(trials: Mapping[str, Trials], space: Any) -> dict[str, SearchSpace] | None:
-    """The space of each task, if ``space`` is those of the tasks by name."""
-    if not trials or not isinstance(space, Mapping) or set(space) != set(trials):
+    """The space of each task, if ``space`` is those of the tasks by name, and maybe of others."""
+    if not trials or not isinstance(space, Mapping) or not set(trials) <= set(space):
         return None
-    if not all(isinstance(own, ConfigurationSpace) or is_space(own) for own in space.values()):
+    if not all(isinstance(space[n], ConfigurationSpace) or is_space(space[n]) for n in trials):
         return None
     spaces = {name: read_space(space[name]) for name in trials}
     drawn = [_labels(own) for own in trials.values()]
     if all(own <= set(known.space) for own, known in zip(drawn, spaces.values(), strict=True)):
         return spaces
-    # One space, its parts called as the tasks are: every trial has the labels of all of them.
-    every = {label for known in spaces.values() for label in known.space}
-    return None if all(own == every for own in drawn) else spaces
+    # One space, its parts called as the tasks are: the trials have the labels of all of them.
+    parts = [read_space(part).space for part in space.values() if is_space(part)]
+    return None if all(own == set[str]().union(*parts) for own in drawn) else spaces
 
 
 def _labels(trials: Trials) -> set[str]:

@@ -12,12 +12,13 @@ bounded, and nothing in it is believed before it was checked.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import lzma
 import os
 import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -203,6 +204,17 @@ def _excess(data: bytes) -> str:
     if data.count(b"[") + data.count(b"{") > _PARTS:
         return f"more than {_PARTS} lists and objects, or brackets in texts"
     return ""
+
+
+def pack_arrays(arrays: Mapping[str, Any]) -> bytes:
+    """Arrays by name as the content of an npz file; TypeError for objects, which need pickle."""
+    plain = {name: np.asarray(array) for name, array in arrays.items()}
+    for name, array in plain.items():
+        if array.dtype.hasobject:
+            raise TypeError(f"{name} is an array of objects; numbers and text can be stored.")
+    file = io.BytesIO()
+    np.savez_compressed(file, **plain)  # type: ignore[arg-type]
+    return file.getvalue()
 
 
 def read_arrays(file: IO[bytes]) -> dict[str, npt.NDArray[Any]]:

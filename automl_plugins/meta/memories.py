@@ -304,12 +304,7 @@ class TaskMemory:
         return other
 
     def on(self, space: VectorSpace) -> MetaDataset:
-        """The earlier tasks in the vectors of ``space``, the same object for the same space.
-
-        Raises:
-            MemoryMismatch: If no task is left, none shares a hyperparameter with the space, or no
-                run lies in it.
-        """
+        """The earlier tasks in the vectors of ``space``: the same object for the same space."""
         if self._nothing:
             raise MemoryMismatch(self._nothing, expected=True)
         found = self._aligned.get(space, lambda: self._align(space))

@@ -170,11 +170,7 @@ class RecognisedMemory:
         return other
 
     def on(self, space: VectorSpace) -> MetaDataset:
-        """The runs of the learner in the vectors of ``space``.
-
-        Raises:
-            MemoryMismatch: If no learner is recognised, or none of its runs lies in the space.
-        """
+        """The runs of the learner in the vectors of ``space``; else an expected mismatch."""
         found = self._recognise(space)
         was_in_use = isinstance(self._said, tuple)
         level = logging.INFO if found.candidates or was_in_use else logging.DEBUG

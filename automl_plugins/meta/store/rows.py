@@ -410,17 +410,6 @@ def _read_runs(
 # --- what was computed ------------------------------------------------------------------------
 
 
-def pack(arrays: Mapping[str, Any]) -> bytes:
-    """Arrays by name as the content of an npz file; TypeError for objects, which need pickle."""
-    plain = {name: np.asarray(array) for name, array in arrays.items()}
-    for name, array in plain.items():
-        if array.dtype.hasobject:
-            raise TypeError(f"{name} is an array of objects; numbers and text can be stored.")
-    file = io.BytesIO()
-    np.savez_compressed(file, **plain)  # type: ignore[arg-type]
-    return file.getvalue()
-
-
 def save_artifact(
     connection: Connection, task: str, name: str, version: str, content: bytes
 ) -> bool:
@@ -441,7 +430,7 @@ def save_artifact(
 def load_artifact(
     connection: Connection, task: str, name: str, version: str
 ) -> dict[str, npt.NDArray[Any]] | None:
-    """The arrays that ``pack`` packed; None without any of this version."""
+    """The arrays that ``pack_arrays`` packed; None without any of this version."""
     c = artifacts.c
     query = (
         sa.select(c.content)
