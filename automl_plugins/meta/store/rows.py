@@ -37,7 +37,7 @@ from automl_plugins.meta.plain import (
     plain_tags,
     space_of,
 )
-from automl_plugins.meta.tasks import MetaTask
+from automl_plugins.meta.tasks import MetaTask, update_known
 from automl_plugins.meta.union import union_space
 from automl_plugins.records.task_record import TaskRecord
 
@@ -141,10 +141,7 @@ def describe(connection: Connection, task: Mapping[str, Any], *, keep: bool = Fa
     for column, text in old.items():
         stored, given = json.loads(text), task[column]
         low, high = (given, stored) if keep else (stored, given)
-        # What could not be computed this time, which is None, does not replace what is known.
-        new[column] = encode(
-            low | {n: v for n, v in high.items() if v is not None or n not in low}
-        )
+        new[column] = encode(update_known(low, high))
     if new != old:
         connection.execute(tasks.update().where(tasks.c.id == row.id).values(new))
     return int(row.id)
