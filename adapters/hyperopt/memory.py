@@ -146,8 +146,8 @@ def meta_dataset_from_trials(
 
     Args:
         trials: The ``Trials`` of each task, by its name.
-        space: The search space that ``fmin`` was given; or those of the tasks by name, whose
-            union is taken.
+        space: The search space that ``fmin`` was given; or those of the tasks by name (and maybe
+            of others), whose union is taken.
         meta_features: Properties of the data by name of the task.
         tags: Further facts by name of the task.
         **options: ``out_of_range``, ``missing``, ``defaults``: see ``MetaDataset.from_records``.
@@ -161,14 +161,34 @@ def meta_dataset_from_trials(
             "Trials do not store what was tuned: pass {name of the task: its trials}, not"
             f" {trials!r}."
         )
-    by_name = isinstance(space, Mapping) and set(space) == set(trials) and len(trials) > 0
-    if by_name and all(isinstance(s, ConfigurationSpace) or is_space(s) for s in space.values()):
-        spaces, union = {name: read_space(space[name]) for name in trials}, None
+    for own in trials.values():
+        check_trials("meta_dataset_from_trials", own)
+    if (spaces := _spaces_by_name(trials, space)) is not None:
+        union = None
     else:
         known = read_space(space)
         spaces, union = dict.fromkeys(trials, known), known.space if trials else None
     records = [read_task(own, name=name, space=spaces[name]) for name, own in trials.items()]
     return dataset_of(records, union, meta_features=meta_features, tags=tags, **options)
+
+
+def _spaces_by_name(trials: Mapping[str, Trials], space: Any) -> dict[str, SearchSpace] | None:
+    """The space of each task, if ``space`` is those of the tasks by name, and maybe of others."""
+    if not trials or not isinstance(space, Mapping) or not set(trials) <= set(space):
+        return None
+    if not all(isinstance(space[n], ConfigurationSpace) or is_space(space[n]) for n in trials):
+        return None
+    spaces = {name: read_space(space[name]) for name in trials}
+    drawn = [_labels(own) for own in trials.values()]
+    if all(own <= set(known.space) for own, known in zip(drawn, spaces.values(), strict=True)):
+        return spaces
+    # One space, its parts called as the tasks are: the trials have the labels of all of them.
+    parts = [read_space(part).space for part in space.values() if is_space(part)]
+    return None if all(own == set[str]().union(*parts) for own in drawn) else spaces
+
+
+def _labels(trials: Trials) -> set[str]:
+    return {label for document in all_documents(trials) for label in document["misc"]["vals"]}
 
 
 # --- runs of any origin as trials -----------------------------------------------------------

@@ -23,7 +23,7 @@ from hyperopt import Domain, Trials
 from automl_plugins import recipes
 from automl_plugins._arguments import describe, document_arguments, refuse_foreign
 from automl_plugins.formats import format_count
-from automl_plugins.meta.alignment import MemoryMismatch
+from automl_plugins.meta.coverage import MemoryMismatch
 from automl_plugins.meta.memories import AUTO, TaskMemory
 from automl_plugins.meta.recognition import task_memory
 from automl_plugins.meta.tasks import describe_options

@@ -228,20 +228,13 @@ def read_study(
 ) -> TaskRecord:
     """All finished trials of a study as a task, in the inferred space unless one is given.
 
-    With ``trials`` the space is not inferred: None means unknown. A task has no constraints: a
-    trial that violates one counts as failed, so that it is never suggested.
+    With ``trials`` the space is not inferred: None means unknown.
     """
     done = finished_trials(study) if trials is None else trials
-    read = [
-        replace(trial, status=Status.FAILED, loss=math.nan)
-        if trial.status == Status.COMPLETE and not trial.feasible
-        else trial
-        for trial in _read_all(study, done)
-    ]
     if space is None and trials is None:
         space = space_of_trials(done)
     name = task_name(study) if name is None else name
-    return TaskRecord.of(name, read, space=space, framework="optuna")
+    return TaskRecord.of(name, _read_all(study, done), space=space, framework="optuna")
 
 
 # --- runs of any origin as a study ----------------------------------------------------------

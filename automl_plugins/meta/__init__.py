@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from automl_plugins._lazy import import_when_used
 
 if TYPE_CHECKING:
-    from automl_plugins.meta.alignment import Coverage, MemoryMismatch
     from automl_plugins.meta.bundled import bundled
+    from automl_plugins.meta.coverage import Coverage, MemoryMismatch
     from automl_plugins.meta.designs.design import Design, Suggestion
     from automl_plugins.records.task_record import TaskRecord
 
@@ -24,7 +24,7 @@ import_when_used(
     {
         "bundled": ["bundled"],
         "conversion": ["convert"],
-        "alignment": ["Coverage", "MemoryMismatch"],
+        "coverage": ["Coverage", "MemoryMismatch"],
         "dataset": ["MetaDataset"],
         "designs": ["bad_start", "delta", "diverse", "knn", "opt", "portfolio", "top_k"],
         "designs.design": ["Design", "Suggestion"],

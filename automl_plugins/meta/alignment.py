@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypedDict, get_args
 
 import numpy as np
@@ -24,6 +22,7 @@ from ConfigSpace.hyperparameters import (
 
 from automl_plugins._arguments import check_choice
 from automl_plugins.arrays import BoolArray, FloatArray
+from automl_plugins.meta.coverage import Coverage
 from automl_plugins.meta.imputation import dependent_elsewhere, impute
 from automl_plugins.meta.units import DataSize, in_unit, meaning, unit_of
 from automl_plugins.records.task_record import TaskRecord
@@ -58,91 +57,6 @@ class AlignOptions(TypedDict, total=False):
     out_of_range: OutOfRange
     missing: Missing
     defaults: Mapping[str, Any] | None
-
-
-class MemoryMismatch(ValueError):
-    """A memory of which a search can use nothing.
-
-    Args:
-        message: What is missing.
-        final: Whether it stays so; False as long as the search space may still grow.
-        expected: Whether no user has claimed that the memory fits: then the search does without
-            it, and needs no warning.
-
-    Example::
-
-        try:
-            memory.aligned(other_space)
-        except MemoryMismatch as error:
-            print(error)
-    """
-
-    def __init__(self, message: str, *, final: bool = True, expected: bool = False) -> None:
-        super().__init__(message)
-        self.final = final
-        self.expected = expected
-
-
-@dataclass(frozen=True)
-class Coverage:
-    """How much of a task's runs a search space can use.
-
-    Attributes:
-        task: Name of the task.
-        n_runs: Runs that were recorded.
-        n_kept: Those that are used.
-        n_clipped: Those among them with a value that was moved into its range.
-        imputed: Runs used for which a hyperparameter had to be imputed, by name.
-        shared: Hyperparameters that both know.
-        ignored: Hyperparameters of the runs that the space does not have.
-        clipped: Runs used with a value that was moved into its range, by hyperparameter.
-        dropped: Runs left out for a value that the space does not have, by hyperparameter.
-        n_partial: Runs left out because they were evaluated at a lower budget.
-        converted: Runs used with a count for a fraction, or the reverse, by hyperparameter.
-        n_unrelated: Runs left out that are of a branch which the space lacks, see ``align``.
-
-    Example::
-
-        for coverage in memory.aligned(space).coverage:
-            print(coverage.task, coverage.n_kept, coverage.imputed)
-    """
-
-    task: str
-    n_runs: int
-    n_kept: int
-    n_clipped: int
-    imputed: Mapping[str, int]
-    shared: tuple[str, ...]
-    ignored: tuple[str, ...]
-    clipped: Mapping[str, int] = field(default_factory=dict)
-    dropped: Mapping[str, int] = field(default_factory=dict)
-    n_partial: int = 0
-    converted: Mapping[str, int] = field(default_factory=dict)
-    n_unrelated: int = 0
-
-    @property
-    def n_dropped(self) -> int:
-        """Number of runs that are not used."""
-        return self.n_runs - self.n_kept
-
-    def __str__(self) -> str:
-        parts = [f"{self.task}: {self.n_kept} of {self.n_runs} runs"]
-        if self.n_partial:
-            parts.append(f"{self.n_partial} at a lower budget")
-        if self.n_unrelated:
-            parts.append(f"{self.n_unrelated} of another branch")
-        for verb, counts in (
-            ("dropped for", self.dropped),
-            ("clipped", self.clipped),
-            ("imputed", self.imputed),
-            ("converted between counts and fractions", self.converted),
-        ):
-            if counts:
-                where = (f"{name} in {n}" for name, n in counts.items())
-                parts.append(f"{verb} " + " and ".join(where))
-        if self.ignored:
-            parts.append("ignored " + " and ".join(self.ignored))
-        return ", ".join(parts)
 
 
 class Alignment(NamedTuple):
@@ -203,7 +117,10 @@ def align(
     named = {name for configuration in configurations for name in configuration}
     vectors = np.full((n, space.d), np.nan)
     moved, foreign, converted = np.zeros((3, n, space.d), dtype=bool)
-    unknown, nones, ranges = np.ones(n, dtype=bool), _nones_of(records), _ranges_of(records)
+    unknown = np.ones(n, dtype=bool)
+    recorded = [hp for r in records if r.space is not None for hp in r.space.values()]
+    nones = {hp.name for hp in recorded if None in (choices_of(hp) or ())}
+    ranges = {hp.name for hp in recorded} - {hp.name for hp in recorded if not _is_range(hp)}
     for i, name in enumerate(space.names):
         if name in named:
             values = [configuration.get(name, ABSENT) for configuration in configurations]
@@ -280,24 +197,6 @@ class _Column(NamedTuple):
     foreign: BoolArray
     converted: BoolArray
     absent: BoolArray
-
-
-def _nones_of(records: Iterable[TaskRecord]) -> set[str]:
-    """Hyperparameters of which a record's own space says that None is a choice."""
-    return {
-        name
-        for record in records
-        if record.space is not None
-        for name, hyperparameter in record.space.items()
-        if None in (choices_of(hyperparameter) or ())
-    }
-
-
-def _ranges_of(records: Iterable[TaskRecord]) -> set[str]:
-    """Hyperparameters that are numbers in a range in every recorded space that has them."""
-    spaces = [record.space for record in records if record.space is not None]
-    names = {name for space in spaces for name in space}
-    return {n for n in names if all(_is_range(s[n]) for s in spaces if n in s)}
 
 
 def _is_range(hyperparameter: Hyperparameter[Any, Any]) -> bool:
@@ -438,34 +337,3 @@ def _place(
         entries = scale.to_vector(steps)
         outside |= ~np.isclose(steps, legal)
     return entries, outside
-
-
-# --- what became of them ----------------------------------------------------------------------
-
-
-def note_coverage(coverage: Sequence[Coverage]) -> tuple[str, ...]:
-    """Notes on how the runs of several tasks fit the space, one sentence each."""
-    n_runs, n_kept = sum(c.n_runs for c in coverage), sum(c.n_kept for c in coverage)
-    out = []
-    if n_kept < n_runs:
-        n_partial = sum(c.n_partial for c in coverage)
-        n_unrelated = sum(c.n_unrelated for c in coverage)
-        reasons = [f"{name} in {n}" for name, n in _sum_up(coverage, "dropped")]
-        reasons += [f"a lower budget in {n_partial}"] * bool(n_partial)
-        reasons += [f"another branch in {n_unrelated}"] * bool(n_unrelated)
-        because = f" because of {' and '.join(reasons)}" if reasons else ""
-        out.append(f"{n_runs - n_kept} of {n_runs} recorded runs are left out{because}.")
-    for counts, sentence in (
-        ("clipped", "{} was moved into the range of this search in {} of {} recorded runs."),
-        ("imputed", "{} is missing in {} of {} recorded runs and is imputed."),
-        ("converted", "{} was converted between counts and fractions in {} of {} recorded runs."),
-    ):
-        out += [sentence.format(name, n, n_kept) for name, n in _sum_up(coverage, counts)]
-    return tuple(out)
-
-
-def _sum_up(coverage: Sequence[Coverage], counts: str) -> list[tuple[str, int]]:
-    total = Counter[str]()
-    for covered in coverage:
-        total.update(getattr(covered, counts))
-    return total.most_common()

@@ -26,7 +26,8 @@ from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import ABSENT, reader, to_values, to_vector
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from .alignment import AlignOptions, Coverage, MemoryMismatch, Missing, align
+from .alignment import AlignOptions, Missing, align
+from .coverage import Coverage, MemoryMismatch
 from .dataset import MetaDataset
 from .tasks import MetaTask
 from .units import in_other_units

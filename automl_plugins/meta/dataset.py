@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,8 +14,14 @@ from ConfigSpace import ConfigurationSpace
 
 from automl_plugins._arguments import repeated
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
-from automl_plugins.meta.alignment import AlignOptions, Coverage, MemoryMismatch, align
-from automl_plugins.meta.tasks import MetaTask, meta_feature_names_of, meta_feature_values
+from automl_plugins.meta.alignment import AlignOptions, align
+from automl_plugins.meta.coverage import Coverage, MemoryMismatch
+from automl_plugins.meta.tasks import (
+    MetaTask,
+    meta_feature_names_of,
+    meta_feature_values,
+    update_known,
+)
 from automl_plugins.records.checks import check_shape
 from automl_plugins.records.scores import by_task, tame
 from automl_plugins.records.task_record import TaskRecord, as_records
@@ -124,9 +129,8 @@ class MetaDataset:
         columns, coverage = [], []
         for name, group in by_name.items():
             features: dict[str, float] = {}
-            for record in group:  # the later ones win, but for what they do not know
-                given = record.meta_features.items()
-                features |= {k: v for k, v in given if k not in features or not math.isnan(v)}
+            for record in group:
+                features = update_known(features, record.meta_features)
             tags = {k: v for record in group for k, v in record.tags.items()}
             task = MetaTask(name, features, tags)
             runs, covered = _runs_of(task, group, vector_space, options)

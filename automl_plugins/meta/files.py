@@ -12,12 +12,13 @@ bounded, and nothing in it is believed before it was checked.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import lzma
 import os
 import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -52,7 +53,6 @@ LARGEST = 2**28  # bytes of JSON: a million runs, and memory for ten times as mu
 _PARTS = 2**22  # lists and objects in it: the smallest take thirty times the memory of their text
 _XZ = b"\xfd7zXZ\x00"
 _XZ_MEMORY = 2**27  # bytes that decompressing may take; our own files take 9 MB
-_PIECE = 2**20  # bytes that are unpacked before their number is checked
 _LARGEST_ARRAYS = 2**30  # bytes
 _DIGEST = 16  # bytes
 _HEAD_BYTES = 64  # of a file, in which the digest is
@@ -185,20 +185,15 @@ def _read_bounded(file: IO[bytes]) -> bytes:
     """What is in a file, decompressed if it is xz, up to a little more than ``LARGEST``."""
     data = file.read(LARGEST + 1)
     if data.startswith(_XZ):
-        packed, data = data, b""
         decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
-        pieces = [decoder.decompress(packed, _PIECE)]
-        if not pieces[0].startswith(b"{"):  # a file of nothing but zeros unpacks without end
+        first = decoder.decompress(data, 1)
+        if first != b"{":  # a file of nothing but zeros unpacks without end
             raise ValueError("it does not hold JSON")
-        size = len(pieces[0])
-        while not decoder.eof and size <= LARGEST:
-            if not (piece := decoder.decompress(b"", _PIECE)) and decoder.needs_input:
-                raise EOFError("the compressed data end too early")
-            pieces.append(piece)
-            size += len(piece)
+        data = first + decoder.decompress(b"", LARGEST)
+        if not decoder.eof and len(data) <= LARGEST:
+            raise EOFError("the compressed data end too early")
         if decoder.unused_data:
             raise ValueError("something follows the compressed data")
-        data = b"".join(pieces)
     return data
 
 
@@ -209,6 +204,17 @@ def _excess(data: bytes) -> str:
     if data.count(b"[") + data.count(b"{") > _PARTS:
         return f"more than {_PARTS} lists and objects, or brackets in texts"
     return ""
+
+
+def pack_arrays(arrays: Mapping[str, Any]) -> bytes:
+    """Arrays by name as the content of an npz file; TypeError for objects, which need pickle."""
+    plain = {name: np.asarray(array) for name, array in arrays.items()}
+    for name, array in plain.items():
+        if array.dtype.hasobject:
+            raise TypeError(f"{name} is an array of objects; numbers and text can be stored.")
+    file = io.BytesIO()
+    np.savez_compressed(file, **plain)  # type: ignore[arg-type]
+    return file.getvalue()
 
 
 def read_arrays(file: IO[bytes]) -> dict[str, npt.NDArray[Any]]:

@@ -16,8 +16,8 @@ from automl_plugins._arguments import describe, did_you_mean, hint_of_seed
 from automl_plugins.addresses import as_path, check_exists, is_to_come
 from automl_plugins.arrays import FloatArray
 from automl_plugins.frameworks import adapter_of, owner_of
-from automl_plugins.meta.alignment import MemoryMismatch, note_coverage
 from automl_plugins.meta.bundled import LEARNERS, bundled
+from automl_plugins.meta.coverage import MemoryMismatch, note_coverage
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.tasks import read_meta_features
 from automl_plugins.newest import Newest
@@ -304,12 +304,7 @@ class TaskMemory:
         return other
 
     def on(self, space: VectorSpace) -> MetaDataset:
-        """The earlier tasks in the vectors of ``space``, the same object for the same space.
-
-        Raises:
-            MemoryMismatch: If no task is left, none shares a hyperparameter with the space, or no
-                run lies in it.
-        """
+        """The earlier tasks in the vectors of ``space``: the same object for the same space."""
         if self._nothing:
             raise MemoryMismatch(self._nothing, expected=True)
         found = self._aligned.get(space, lambda: self._align(space))

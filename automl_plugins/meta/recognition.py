@@ -11,8 +11,9 @@ import numpy as np
 from ConfigSpace.hyperparameters import Hyperparameter
 
 from automl_plugins._arguments import describe
-from automl_plugins.meta.alignment import MemoryMismatch, speak_alike
+from automl_plugins.meta.alignment import speak_alike
 from automl_plugins.meta.bundled import HYPERPARAMETERS, LEARNERS, REGRESSIONS, bundled
+from automl_plugins.meta.coverage import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.newest import Newest
 from automl_plugins.records.history import History
@@ -169,11 +170,7 @@ class RecognisedMemory:
         return other
 
     def on(self, space: VectorSpace) -> MetaDataset:
-        """The runs of the learner in the vectors of ``space``.
-
-        Raises:
-            MemoryMismatch: If no learner is recognised, or none of its runs lies in the space.
-        """
+        """The runs of the learner in the vectors of ``space``; else an expected mismatch."""
         found = self._recognise(space)
         was_in_use = isinstance(self._said, tuple)
         level = logging.INFO if found.candidates or was_in_use else logging.DEBUG

@@ -72,6 +72,12 @@ def read_meta_features(meta_features: Mapping[str, Any], where: str = "") -> dic
     return read
 
 
+def update_known(known: Mapping[str, Any], newer: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts by name; the newer ones win, but for what could not be computed: None or NaN."""
+    found = {n: v for n, v in newer.items() if n not in known or not (v is None or v != v)}
+    return {**known, **found}
+
+
 def describe_task(
     meta_features: TaskDescription = None,
     X: Any = None,

@@ -31,7 +31,8 @@ from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from . import designs
-from .alignment import align, note_coverage
+from .alignment import align
+from .coverage import note_coverage
 from .designs import InitialDesign
 from .memories import Memory, names_of, open_memory, read_memory
 

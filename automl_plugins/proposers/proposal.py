@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.blas import one_blas_thread
-from automl_plugins.meta.alignment import MemoryMismatch
+from automl_plugins.meta.coverage import MemoryMismatch
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status, oldest_running
 from automl_plugins.spaces.vector_space import VectorSpace

@@ -10,7 +10,7 @@ import numpy as np
 
 from automl_plugins._arguments import check_integer
 from automl_plugins.arrays import BoolArray, FloatArray
-from automl_plugins.meta.alignment import MemoryMismatch
+from automl_plugins.meta.coverage import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs import diverse
 from automl_plugins.meta.memories import AlignedMemory

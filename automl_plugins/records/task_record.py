@@ -152,17 +152,23 @@ class TaskRecord:
         framework: str = "",
         seed: int | None = None,
     ) -> TaskRecord:
-        """Finished trials, in the order given."""
+        """Finished trials, in the order given.
+
+        A task has no constraints: a complete trial that violates one counts as failed, so that it
+        is never suggested.
+        """
 
         def column(attribute: str) -> FloatArray:
             return np.array([getattr(trial, attribute) for trial in trials], dtype=np.float64)
 
+        status = column("status")
+        violating = (status == Status.COMPLETE) & (column("feasible") == 0.0)
         return cls(
             name,
             [dict(trial.config) for trial in trials],
             column("loss"),
             seconds=column("seconds"),
-            status=column("status").astype(np.int64),
+            status=np.where(violating, Status.FAILED, status).astype(np.int64),
             budget=column("budget"),
             times=known_times(column("ended")),
             space=space,

@@ -8,7 +8,7 @@ from hyperopt.exceptions import AllTrialsFailed
 from smac.main.exceptions import ConfigurationSpaceExhaustedException
 from spaces import Refused
 
-from automl_plugins.meta.alignment import MemoryMismatch
+from automl_plugins.meta.coverage import MemoryMismatch
 
 
 @dataclass(frozen=True)

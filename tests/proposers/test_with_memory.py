@@ -12,7 +12,7 @@ from ConfigSpace import ConfigurationSpace, EqualsCondition
 
 from automl_plugins.arrays import FloatArray
 from automl_plugins.meta import MetaDataset, TaskRecord, diverse
-from automl_plugins.meta.alignment import MemoryMismatch
+from automl_plugins.meta.coverage import MemoryMismatch
 from automl_plugins.meta.memories import TaskMemory
 from automl_plugins.proposers.proposal import Proposal, SurrogateFailure
 from automl_plugins.proposers.with_memory import SuggestedStart, WithFallback

@@ -73,12 +73,14 @@ def test_trials_become_a_record() -> None:
         RecordedTrial({"x": 0.2}, TrialStatus.PRUNED, 1.0, curve={1.0: 2.0, 4.0: 1.0}),
         RecordedTrial({"x": 0.3}, TrialStatus.FAILED, np.nan),
         RecordedTrial({"x": 0.4}, TrialStatus.COMPLETE, 0.5, step=3.0),
+        RecordedTrial({"x": 0.5}, TrialStatus.COMPLETE, 0.1, constraints={"c": 1.0}),
+        RecordedTrial({"x": 0.6}, TrialStatus.COMPLETE, 0.2, constraints={"c": np.nan}),
     ]
     record = TaskRecord.of("wine", trials, framework="optuna", seed=7)
     assert record.name == "wine" and record.seed == 7 and record.framework == "optuna"
-    np.testing.assert_array_equal(record.losses, [1.5, 1.0, np.nan, 0.5])
-    np.testing.assert_array_equal(record.budget, [np.nan, 4.0, np.nan, 3.0])
-    assert record.status.tolist() == [0, 1, 2, 0]
+    np.testing.assert_array_equal(record.losses, [1.5, 1.0, np.nan, 0.5, np.nan, 0.2])
+    np.testing.assert_array_equal(record.budget, [np.nan, 4.0, np.nan, 3.0, np.nan, np.nan])
+    assert record.status.tolist() == [0, 1, 2, 0, 2, 0]
 
 
 def test_a_frame_becomes_a_record() -> None:

@@ -22,6 +22,7 @@ from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.files import (
     StoredSearch,
     check_replaceable,
+    pack_arrays,
     read_searches,
     write_searches,
 )
@@ -280,7 +281,7 @@ class MetaStore:
             ValueError: If there is no such task.
         """
         check_name(name, "The name of an artifact")
-        content = rows.pack(arrays)
+        content = pack_arrays(arrays)
         if not self._database.write(lambda c: rows.save_artifact(c, task, name, version, content)):
             raise ValueError(f"{self} has no task {task!r}.")
 

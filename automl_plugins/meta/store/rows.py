@@ -37,7 +37,7 @@ from automl_plugins.meta.plain import (
     plain_tags,
     space_of,
 )
-from automl_plugins.meta.tasks import MetaTask
+from automl_plugins.meta.tasks import MetaTask, update_known
 from automl_plugins.meta.union import union_space
 from automl_plugins.records.task_record import TaskRecord
 
@@ -141,10 +141,7 @@ def describe(connection: Connection, task: Mapping[str, Any], *, keep: bool = Fa
     for column, text in old.items():
         stored, given = json.loads(text), task[column]
         low, high = (given, stored) if keep else (stored, given)
-        # What could not be computed this time, which is None, does not replace what is known.
-        new[column] = encode(
-            low | {n: v for n, v in high.items() if v is not None or n not in low}
-        )
+        new[column] = encode(update_known(low, high))
     if new != old:
         connection.execute(tasks.update().where(tasks.c.id == row.id).values(new))
     return int(row.id)
@@ -410,17 +407,6 @@ def _read_runs(
 # --- what was computed ------------------------------------------------------------------------
 
 
-def pack(arrays: Mapping[str, Any]) -> bytes:
-    """Arrays by name as the content of an npz file; TypeError for objects, which need pickle."""
-    plain = {name: np.asarray(array) for name, array in arrays.items()}
-    for name, array in plain.items():
-        if array.dtype.hasobject:
-            raise TypeError(f"{name} is an array of objects; numbers and text can be stored.")
-    file = io.BytesIO()
-    np.savez_compressed(file, **plain)  # type: ignore[arg-type]
-    return file.getvalue()
-
-
 def save_artifact(
     connection: Connection, task: str, name: str, version: str, content: bytes
 ) -> bool:
@@ -441,7 +427,7 @@ def save_artifact(
 def load_artifact(
     connection: Connection, task: str, name: str, version: str
 ) -> dict[str, npt.NDArray[Any]] | None:
-    """The arrays that ``pack`` packed; None without any of this version."""
+    """The arrays that ``pack_arrays`` packed; None without any of this version."""
     c = artifacts.c
     query = (
         sa.select(c.content)

@@ -166,6 +166,24 @@ def test_trials_of_several_tasks_are_a_data_set() -> None:
         minimise(mixed, SPACE, auto(memory=[Trials()]), 1)
 
 
+def test_spaces_by_name_may_be_of_more_tasks() -> None:
+    spaces = {"a": hp.uniform("u", 0, 1), "b": hp.uniform("v", 0, 1)}
+    one = minimise(lambda u: u, spaces["a"], rand.suggest, 5)
+    assert list(meta_dataset_from_trials({"a": one}, spaces).space) == ["u"]
+
+
+def test_parts_of_one_space_may_be_called_as_the_tasks_are() -> None:
+    space = {"a": hp.uniform("u", 0, 1), "b": hp.uniform("v", 0, 1), "c": 3}
+    named = {
+        name: minimise(lambda p: p["a"] + p["b"], space, rand.suggest, 5, seed=seed)
+        for seed, name in enumerate("ab")
+    }
+    for trials in (named, {"a": named["a"]}):
+        assert list(meta_dataset_from_trials(trials, space).space) == ["u", "v"]
+    with pytest.raises(ValueError, match=r"label 'v'; the search space has u\. Pass the space of"):
+        meta_dataset_from_trials(named, {"a": space["a"], "b": space["a"]})
+
+
 # --- recording -------------------------------------------------------------------------------
 
 
