@@ -142,9 +142,9 @@ def nodes(expr: Any, values: Mapping[str, Any] | None = None) -> Iterator[Any]:
         yield node
         inputs = node.inputs()
         if values is not None and (label := find_switched(node)) is not None:
-            inputs = [inputs[0]]
-            if label in values:
-                inputs.append(node.pos_args[1 + int(values[label])])
+            inputs, chosen = [inputs[0]], as_number(values.get(label))
+            if 0 <= chosen < len(node.pos_args) - 1:
+                inputs.append(node.pos_args[1 + int(chosen)])
         stack.extend(reversed(inputs))
 
 

@@ -139,6 +139,7 @@ class ArmMethod(ABC):
         return read_pulls(
             trials,
             self.space(domain).arms,
+            expr=domain.expr,
             cost=self.cost,
             reward_range=self.reward_range,
             new=new,

@@ -38,6 +38,7 @@ from ConfigSpace.conditions import OrConjunction
 from ConfigSpace.hyperparameters import (
     CategoricalHyperparameter,
     Constant,
+    FloatHyperparameter,
     Hyperparameter,
     IntegerHyperparameter,
     NormalFloatHyperparameter,
@@ -76,6 +77,7 @@ from ._pyll import (
 TAIL = 1e-4
 
 _LEAST = 5e-324  # float above 0
+_LARGEST_LOG = math.log(sys.float_info.max)
 _DEVIATIONS = -statistics.NormalDist().inv_cdf(TAIL)
 _GRID = 1000  # multiples of q that are listed, at most
 _LOG_GRID = 16  # the same on a log scale
@@ -129,7 +131,10 @@ class PyllSpace:
 
     def value(self, label: str, drawn: Any) -> Any:
         """The value of a hyperparameter that was ``drawn``; ValueError as ``values``."""
-        if math.isnan(as_number(drawn)):
+        number = as_number(drawn)
+        hyperparameter: Any = self.space[label]
+        real = isinstance(hyperparameter, FloatHyperparameter)  # which may be drawn as infinite
+        if math.isnan(number) or (math.isinf(number) and not real):
             raise ValueError(
                 f"A trial has {drawn!r} for {label!r}, which must be a number: points_to_evaluate="
                 " has the index of an option, not the option itself."
@@ -143,7 +148,6 @@ class PyllSpace:
                     " with that space."
                 )
             return names[int(drawn)]
-        hyperparameter: Any = self.space[label]
         if isinstance(hyperparameter, OrdinalHyperparameter):
             return min(hyperparameter.sequence, key=lambda v: abs(v - drawn))
         if isinstance(hyperparameter, IntegerHyperparameter):
@@ -211,10 +215,10 @@ class ExpressionSpace:
                 if isinstance(hyperparameter, Constant):
                     found[name] = hyperparameter.value
                 elif (known := choices_of(hyperparameter)) is not None:
-                    found[name] = known[round(float(drawn[name]))]
+                    found[name] = dict(enumerate(known))[round(float(drawn[name]))]
                 else:
                     found[name] = _number(hyperparameter, float(drawn[name]))
-        except (KeyError, IndexError) as error:
+        except (KeyError, ValueError, OverflowError) as error:
             raise ValueError(
                 f"A trial with the labels {', '.join(drawn) or 'none'} is not of this search"
                 f" space ({error}): pass the expression that was given to fmin."
@@ -351,6 +355,11 @@ def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
         given["low"], given["high"] = mu - _DEVIATIONS * sigma, mu + _DEVIATIONS * sigma
     low, high = given["low"], given["high"]
     if q is not None:
+        if log and max(high, high - math.log(q)) > _LARGEST_LOG:
+            raise ValueError(
+                f"{label!r} reaches e ** {high:g}, which is too large for a float: the numbers of"
+                f" hp.{name} are natural logarithms."
+            )
         ends = (math.exp(low), math.exp(high)) if log else (low, high)
         # multiples of q by rounding, except one that only an end point of the range rounds to
         first, last = math.floor(ends[0] / q + 0.5), math.ceil(ends[1] / q - 0.5)
@@ -370,7 +379,7 @@ def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
         least = max(math.exp(low), least)
         if q is not None and first < 1:  # up to q / 2 all numbers are rounded to 0: keep an octave
             least = max(least, q / 4.0)
-        low, high = least, max(math.exp(min(high, math.log(sys.float_info.max))), least)
+        low, high = least, max(math.exp(min(high, _LARGEST_LOG)), least)
         if q is not None and low < high:
             return multiples_on_a_log_scale(label, low, high, q)
     if low == high:
