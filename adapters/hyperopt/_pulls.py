@@ -21,7 +21,7 @@ from automl_plugins.records.trial import Status, Trial, as_number, oldest_runnin
 
 from ._arms import Arms, Split, arms_of
 from ._private import all_documents
-from ._pyll import labels
+from ._pyll import active_among
 from .trials import (
     FINISHED,
     UNFINISHED,
@@ -131,7 +131,7 @@ def read_pulls(
         if row is None or row.document is not document or has_changed(document, row.source):
             values = values_of(document)
             if expr is not None:
-                values = {n: values[n] for n in labels(expr, values) if n in values}
+                values = active_among(values, expr)
             arm = arms.find(values)
             if arm is None or document["state"] not in UNFINISHED + FINISHED:
                 continue

@@ -115,6 +115,12 @@ def labels(expr: Any, values: Mapping[str, Any] | None = None) -> tuple[str, ...
     return tuple(dict.fromkeys(label_of(node) for node in find_needed(expr, values)))
 
 
+def active_among(values: Mapping[str, Any], expr: Any) -> dict[str, Any]:
+    """Those of values by label that a configuration of an expression needs."""
+    active = labels(expr, values)
+    return {label: value for label, value in values.items() if label in active}
+
+
 def label_of(param: Any) -> str:
     """Label of a ``hyperopt_param`` node."""
     return str(param.arg["label"].obj)
@@ -188,33 +194,19 @@ def places_of(expr: Any) -> tuple[dict[str, Any], dict[str, Places]]:
     ValueError for two hyperparameters with the same label.
     """
     params: dict[str, Any] = {}
-    places: dict[str, Places] = {}
-    always: set[str] = set()
-    stack: list[tuple[Any, tuple[str, int] | None]] = [(expr, None)]  # with the nearest option
-    seen = set()
-    while stack:
-        node, under = stack.pop()
-        if (node, under) in seen:
-            continue
-        seen.add((node, under))
-        below = [(child, under) for child in node.inputs()]
-        if (switched := find_switched(node)) is not None:
-            below = [(node.pos_args[0], under)]
-            below += [(option, (switched, i)) for i, option in enumerate(node.pos_args[1:])]
-        stack.extend(reversed(below))
-        if node.name != "hyperopt_param":
-            continue
-        label = label_of(node)
-        if params.setdefault(label, node) is not node:
+    for node in find_needed(expr):
+        if params.setdefault(label_of(node), node) is not node:
             raise ValueError(
-                f"Two hyperparameters have the label {label!r}: give them different labels."
+                f"Two hyperparameters have the label {label_of(node)!r}: give them different"
+                " labels."
             )
-        where = places.setdefault(label, {})
-        if under is None:
-            always.add(label)
-        else:
-            where.setdefault(under[0], set()).add(under[1])
-    return params, places | {label: {} for label in always}
+    places: dict[str, Places] = {label: {} for label in params}
+    for node in nodes(expr):
+        if (switched := find_switched(node)) is not None:
+            for i, option in enumerate(node.pos_args[1:]):
+                for label in labels(option, {}):
+                    places[label].setdefault(switched, set()).add(i)
+    return params, places | {label: {} for label in labels(expr, {})}
 
 
 def simplify(where: Places, places: Mapping[str, Places], found: Mapping[str, Choice]) -> Places:

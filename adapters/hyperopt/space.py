@@ -59,9 +59,10 @@ from automl_plugins.spaces.ranges import (
     stepped_range,
 )
 from automl_plugins.spaces.scales import MOST_EXACT, Steps
-from automl_plugins.spaces.values import choices_of, find, placer, to_number
+from automl_plugins.spaces.values import choices_of, encoder, find, to_number
 
 from ._pyll import (
+    active_among,
     choices,
     constant,
     depends,
@@ -126,8 +127,7 @@ class PyllSpace:
                 f" {', '.join(self.space)}. Pass the space of these trials."
             )
         values = {label: self.value(label, value) for label, value in drawn.items()}
-        active = labels(self.expr, drawn)
-        return {label: value for label, value in values.items() if label in active}
+        return {label: values[label] for label in active_among(drawn, self.expr)}
 
     def value(self, label: str, drawn: Any) -> Any:
         """The value of a hyperparameter that was ``drawn``; ValueError as ``values``."""
@@ -166,8 +166,7 @@ class PyllSpace:
         """
         given = [label for label in self.space.at if label in values]
         drawn = {label: self._draw(label, values[label]) for label in given}
-        active = labels(self.expr, drawn)
-        return {label: value for label, value in drawn.items() if label in active}
+        return active_among(drawn, self.expr)
 
     def _draw(self, label: str, value: Any) -> Any:
         if label in self.options:
@@ -232,12 +231,12 @@ class ExpressionSpace:
             hyperparameter = self.space[label]
             if isinstance(hyperparameter, Constant):
                 continue
-            known = choices_of(hyperparameter)
-            found = to_number(value) if known is None else placer(hyperparameter)(value)
-            if found is None or math.isnan(found):
+            listed = choices_of(hyperparameter) is not None
+            found = encoder(hyperparameter)(value) if listed else to_number(value)
+            if math.isnan(found):
                 raise ValueError(f"{label}={value!r} is not a value of {hyperparameter}.")
             whole = isinstance(hyperparameter, CategoricalHyperparameter)
-            drawn[label] = int(found) if whole else float(found)
+            drawn[label] = int(found) if whole else found
         return drawn
 
 
