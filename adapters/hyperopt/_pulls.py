@@ -135,10 +135,11 @@ def read_pulls(
             arm = arms.find(values)
             if arm is None or document["state"] not in UNFINISHED + FINISHED:
                 continue
+            source = source_of(document)  # first: a worker may change it while it is read
             trial = read_trial(document)
             if trial.status != Status.RUNNING:
                 trial = replace(trial, seconds=charge(document, cost, trial.seconds))
-            row = Row(document, trial, arm, arms.arms[arm].key(values), source_of(document))
+            row = Row(document, trial, arm, arms.arms[arm].key(values), source)
             read[document["tid"]] = row
         rows.append(row)
     if not all_alive:
