@@ -194,19 +194,19 @@ def places_of(expr: Any) -> tuple[dict[str, Any], dict[str, Places]]:
     ValueError for two hyperparameters with the same label.
     """
     params: dict[str, Any] = {}
-    for node in find_needed(expr):
-        if params.setdefault(label_of(node), node) is not node:
-            raise ValueError(
-                f"Two hyperparameters have the label {label_of(node)!r}: give them different"
-                " labels."
-            )
-    places: dict[str, Places] = {label: {} for label in params}
+    places: dict[str, Places] = {}
     for node in nodes(expr):
-        if (switched := find_switched(node)) is not None:
+        if node.name == "hyperopt_param":
+            if params.setdefault(label := label_of(node), node) is not node:
+                raise ValueError(
+                    f"Two hyperparameters have the label {label!r}: give them different labels."
+                )
+        elif (switched := find_switched(node)) is not None:
             for i, option in enumerate(node.pos_args[1:]):
-                for label in labels(option, {}):
-                    places[label].setdefault(switched, set()).add(i)
-    return params, places | {label: {} for label in labels(expr, {})}
+                for param in find_needed(option, {}):
+                    places.setdefault(label_of(param), {}).setdefault(switched, set()).add(i)
+    always = set(labels(expr, {}))
+    return params, {label: {} if label in always else places[label] for label in params}
 
 
 def simplify(where: Places, places: Mapping[str, Places], found: Mapping[str, Choice]) -> Places:
