@@ -197,6 +197,9 @@ class Algorithm(Generic[P]):
         return f"<suggest function {self.name}>"
 
 
+Algorithm.__init_subclass__()  # for its own algorithms too
+
+
 # --- proposers of the core -------------------------------------------------------------------
 
 
