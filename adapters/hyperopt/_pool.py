@@ -40,11 +40,10 @@ class Pool:
     the objective, the point and the result must pickle (threads: be safe to share).
 
     Args:
-        domain: Objective and search space.
+        domain, n_workers: Objective and search space; trials at a time.
         trials: Receives the attachments.
-        executor: Any ``concurrent.futures.Executor``, or a function that makes one, which is
-            called for each worker, and again when a worker dies; None evaluates in this thread.
-        n_workers: Trials at a time.
+        executor: See ``boasf_fmin``; a function that makes one is called for each worker, and
+            again when a worker dies; None evaluates in this thread.
 
     Attributes:
         broken: Whether a worker died and broke the executor: no trial can be started any more.

@@ -21,6 +21,7 @@ from automl_plugins.records.trial import Status, Trial, as_number, oldest_runnin
 
 from ._arms import Arms, Split, arms_of
 from ._private import all_documents
+from ._pyll import active_among
 from .trials import (
     FINISHED,
     UNFINISHED,
@@ -108,6 +109,7 @@ def read_pulls(
     trials: Trials,
     arms: Arms,
     *,
+    expr: Any = None,
     cost: Cost = None,
     reward_range: tuple[float, float] | None = None,
     new: Sequence[Document] = (),
@@ -115,9 +117,11 @@ def read_pulls(
 ) -> Situation:
     """Read the trials as pulls; cancelled trials and those outside all arms are left out.
 
-    A trial is read again only if its state or its result has changed. ``cost`` gives the seconds
-    of a finished trial, see ``charge``; ``new`` are trials that are not inserted yet. Unless
-    ``all_alive``, the worker of a trial that many others have overtaken is presumed dead.
+    A trial is read again only if its state or its result has changed. Points that a user gives may
+    have labels of all branches; with ``expr``, the search space, only the active ones are part of
+    the configuration. ``cost`` gives the seconds of a finished trial, see ``charge``; ``new`` are
+    trials that are not inserted yet. Unless ``all_alive``, the worker of a trial that many others
+    have overtaken is presumed dead.
     """
     read = _READ.setdefault(trials, Newest()).get((arms, cost), dict)
     documents = [*all_documents(trials), *new]
@@ -126,13 +130,16 @@ def read_pulls(
         row = read.get(document["tid"])
         if row is None or row.document is not document or has_changed(document, row.source):
             values = values_of(document)
+            if expr is not None:
+                values = active_among(values, expr)
             arm = arms.find(values)
             if arm is None or document["state"] not in UNFINISHED + FINISHED:
                 continue
+            source = source_of(document)  # first: a worker may change it while it is read
             trial = read_trial(document)
             if trial.status != Status.RUNNING:
                 trial = replace(trial, seconds=charge(document, cost, trial.seconds))
-            row = Row(document, trial, arm, arms.arms[arm].key(values), source_of(document))
+            row = Row(document, trial, arm, arms.arms[arm].key(values), source)
             read[document["tid"]] = row
         rows.append(row)
     if not all_alive:
@@ -216,10 +223,12 @@ def arm_report(
     check_trials("arm_report", trials)
     documents = all_documents(trials)
     search = last_search(documents) if label is None and split is None else None
+    expr = None
     if search is not None:
         arms = Arms.from_dict(search["arms"])
     elif space is not None:
         domain = Domain(None, space, pass_expr_memo_ctrl=False)
+        expr = domain.expr
         arms = arms_of(domain, label=label, split=split, max_arms=max_arms).arms
     else:
         raise ValueError(
@@ -227,7 +236,9 @@ def arm_report(
         )
     if cost is None and search is not None:
         cost = search.get("cost")
-    situation = read_pulls(trials, arms, cost=cost, reward_range=loss_range(reward_range))
+    situation = read_pulls(
+        trials, arms, expr=expr, cost=cost, reward_range=loss_range(reward_range)
+    )
     rounds = [] if search is None else read_rounds(documents, search)
     return ArmReport.from_pulls(
         arms.names,

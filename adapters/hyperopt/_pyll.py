@@ -115,6 +115,12 @@ def labels(expr: Any, values: Mapping[str, Any] | None = None) -> tuple[str, ...
     return tuple(dict.fromkeys(label_of(node) for node in find_needed(expr, values)))
 
 
+def active_among(values: Mapping[str, Any], expr: Any) -> dict[str, Any]:
+    """Those of values by label that a configuration of an expression needs."""
+    active = labels(expr, values)
+    return {label: value for label, value in values.items() if label in active}
+
+
 def label_of(param: Any) -> str:
     """Label of a ``hyperopt_param`` node."""
     return str(param.arg["label"].obj)
@@ -142,9 +148,9 @@ def nodes(expr: Any, values: Mapping[str, Any] | None = None) -> Iterator[Any]:
         yield node
         inputs = node.inputs()
         if values is not None and (label := find_switched(node)) is not None:
-            inputs = [inputs[0]]
-            if label in values:
-                inputs.append(node.pos_args[1 + int(values[label])])
+            inputs, chosen = [inputs[0]], as_number(values.get(label))
+            if 0 <= chosen < len(node.pos_args) - 1:
+                inputs.append(node.pos_args[1 + int(chosen)])
         stack.extend(reversed(inputs))
 
 
@@ -189,32 +195,18 @@ def places_of(expr: Any) -> tuple[dict[str, Any], dict[str, Places]]:
     """
     params: dict[str, Any] = {}
     places: dict[str, Places] = {}
-    always: set[str] = set()
-    stack: list[tuple[Any, tuple[str, int] | None]] = [(expr, None)]  # with the nearest option
-    seen = set()
-    while stack:
-        node, under = stack.pop()
-        if (node, under) in seen:
-            continue
-        seen.add((node, under))
-        below = [(child, under) for child in node.inputs()]
-        if (switched := find_switched(node)) is not None:
-            below = [(node.pos_args[0], under)]
-            below += [(option, (switched, i)) for i, option in enumerate(node.pos_args[1:])]
-        stack.extend(reversed(below))
-        if node.name != "hyperopt_param":
-            continue
-        label = label_of(node)
-        if params.setdefault(label, node) is not node:
-            raise ValueError(
-                f"Two hyperparameters have the label {label!r}: give them different labels."
-            )
-        where = places.setdefault(label, {})
-        if under is None:
-            always.add(label)
-        else:
-            where.setdefault(under[0], set()).add(under[1])
-    return params, places | {label: {} for label in always}
+    for node in nodes(expr):
+        if node.name == "hyperopt_param":
+            if params.setdefault(label := label_of(node), node) is not node:
+                raise ValueError(
+                    f"Two hyperparameters have the label {label!r}: give them different labels."
+                )
+        elif (switched := find_switched(node)) is not None:
+            for i, option in enumerate(node.pos_args[1:]):
+                for param in find_needed(option, {}):
+                    places.setdefault(label_of(param), {}).setdefault(switched, set()).add(i)
+    always = set(labels(expr, {}))
+    return params, {label: {} if label in always else places[label] for label in params}
 
 
 def simplify(where: Places, places: Mapping[str, Places], found: Mapping[str, Choice]) -> Places:

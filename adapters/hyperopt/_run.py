@@ -127,8 +127,8 @@ class Run:
 
         If it is None while no trial is running, the search is over.
         """
-        spent = self._read().spent(self.method.unit)
-        if self.method.unit == "trials":
+        spent = self._read().spent(self.method.filtering.unit)
+        if self.method.filtering.unit == "trials":
             spent -= len(self._waiting)
         if spent >= self.method.filtering.budget:
             return None
@@ -175,8 +175,11 @@ class Run:
         # Hyperopt's early-stop functions read the loss of the latest trial, so it must have one.
         valued = document["result"].get("status") == STATUS_OK
         if self.early_stop_fn is not None and valued and not self._stopped:
-            is_last = self.trials.trials[-1] is document and self.pool.n_workers == 1
-            seen = self.trials if is_last else self._list_finished(document)
+            seen = self.trials
+            if self.pool.n_workers > 1 or seen.trials[-1] is not document:
+                done = [d for d in finished_documents(seen) if d["state"] == JOB_STATE_DONE]
+                others = [d for d in done if d is not document]
+                seen = trials_from_docs([*others, document], validate=False)  # the latest last
             try:
                 self._stopped, self._stop_args = self.early_stop_fn(seen, *self._stop_args)
             except Exception as raised:  # other trials that have ended are still to be stored
@@ -184,12 +187,6 @@ class Run:
             if self._stopped:
                 logger.info("Early stop: %s ended the search.", self.early_stop_fn)
         return None
-
-    def _list_finished(self, latest: Document) -> Trials:
-        """The finished trials without the running ones, the latest last."""
-        done = [d for d in finished_documents(self.trials) if d["state"] == JOB_STATE_DONE]
-        others = [document for document in done if document is not latest]
-        return trials_from_docs([*others, latest], validate=False)
 
     def _withdraw(self) -> None:
         """Make trials that have not begun new again."""
@@ -212,7 +209,7 @@ class Run:
     def _warn_of_quick_objective(self, elapsed: float) -> None:
         """Log once if less than half of the budget is spent when as many seconds have passed."""
         budget = self.method.filtering.budget
-        measured = self.method.unit == "seconds" and self.method.cost is None
+        measured = self.method.filtering.unit == "seconds" and self.method.cost is None
         if self._warned or not measured or self.timeout is not None or elapsed < budget:
             return
         self._warned = True
@@ -229,6 +226,6 @@ class Run:
         The last evaluations may exceed the budget in seconds, of which tqdm would warn.
         """
         situation = self._read()
-        if self.method.unit == "trials":
+        if self.method.filtering.unit == "trials":
             return int(situation.pulls.records.finished.sum())
         return min(situation.spent("seconds"), self.method.filtering.budget)

@@ -15,10 +15,10 @@ import logging
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
 from functools import partial
-from typing import Any, ParamSpec
+from typing import Any
 
 from hyperopt import Domain, Trials, rand, tpe
 
@@ -38,24 +38,6 @@ from .proposing import Algorithm, Suggest
 from .trials import NOTE, Document, new_document, unique_number
 
 logger = logging.getLogger("automl_plugins.adapters.hyperopt.boasf")
-
-P = ParamSpec("P")
-
-
-class ArmAlgorithm(Algorithm[P]):
-    """The ``algo=`` of a method, whose options are the arguments of its class."""
-
-    def suggest(
-        self,
-        new_ids: Sequence[int],
-        domain: Domain,
-        trials: Trials,
-        streams: Streams,
-        options: Mapping[str, Any],
-    ) -> list[Document]:
-        """See the base class."""
-        method: ArmMethod = self.described(**options)
-        return method.suggest(new_ids, domain, trials, streams)
 
 
 class ArmMethod(ABC):
@@ -104,8 +86,7 @@ class ArmMethod(ABC):
         """A document for each id, or fewer if there is nothing left to propose."""
         space = self.space(domain)
         inner, search = inner_of(self.inner, len(space.arms)), self.search(space.arms)
-        named = isinstance(self.inner, str)
-        name = str(self.inner) if named else full_name_of(inner).rpartition(".")[2]
+        name = self.inner if isinstance(self.inner, str) else full_name_of(inner).split(".")[-1]
         new: list[Document] = []
         for tid in new_ids:
             situation = self.read(domain, trials, new)
@@ -119,14 +100,8 @@ class ArmMethod(ABC):
             if proposed is None:
                 break
             values, noted = proposed
-            facts = ArmFacts(
-                space.arms.choice,
-                space.arms.names[choice.arm],
-                choice.reason,
-                choice.score,
-                choice.round,
-                name,
-            )
+            named_choice = asdict(choice) | {"arm": space.arms.names[choice.arm]}
+            facts = ArmFacts(space.arms.choice, sampler=name, **named_choice)
             document = new_document(trials, domain, tid, values)
             document["misc"][NOTE] = {**noted, "arm": choice.arm, "why": facts.to_dict(), **note}
             if "opened" in note or last_search(situation.known) != search:
@@ -139,6 +114,7 @@ class ArmMethod(ABC):
         return read_pulls(
             trials,
             self.space(domain).arms,
+            expr=domain.expr,
             cost=self.cost,
             reward_range=self.reward_range,
             new=new,
@@ -323,15 +299,11 @@ class Boasf(ArmMethod):
                     f"paper=True takes no {', '.join(changed)}: the paper sets them. Leave them"
                     " out, or leave out paper=True."
                 )
-        budget = self.budget_seconds if self.max_evals is None else self.max_evals
+        unit: Unit = "seconds" if self.max_evals is None else "trials"
+        budget = self.budget_seconds or self.max_evals
         assert budget is not None
         own = PAPER if self.paper else {name: getattr(self, name) for name in PAPER}
-        self.filtering = SuccessiveFiltering(budget, unit=self.unit, rounds=self.rounds, **own)
-
-    @property
-    def unit(self) -> Unit:
-        """Unit of the budget."""
-        return "seconds" if self.max_evals is None else "trials"
+        self.filtering = SuccessiveFiltering(budget, unit=unit, rounds=self.rounds, **own)
 
     def search(self, arms: Arms) -> dict[str, Any]:
         """The arms, the budget, the number of rounds, and the key of the cost if it has one."""
@@ -368,9 +340,9 @@ class Boasf(ArmMethod):
         return turn.choice, note
 
 
-weighted = ArmAlgorithm(Weighted)
-bandit = ArmAlgorithm(Bandit)
-boasf = ArmAlgorithm(Boasf)
+weighted = Algorithm(Weighted)
+bandit = Algorithm(Bandit)
+boasf = Algorithm(Boasf)
 
 
 # --- inside an arm ---------------------------------------------------------------------------

@@ -290,7 +290,7 @@ def _progress(wanted: Any, method: Boasf) -> Callable[..., Any]:
         return progress.no_progress_callback  # type: ignore[no-any-return]
     if wanted is not True:
         return wanted  # type: ignore[no-any-return]
-    return _seconds_bar if method.unit == "seconds" else progress.default_callback
+    return _seconds_bar if method.filtering.unit == "seconds" else progress.default_callback
 
 
 @contextmanager

@@ -9,7 +9,6 @@ seed is the option, else that with which the search began: with another one at e
 from __future__ import annotations
 
 import logging
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -79,17 +78,17 @@ class _WithOptions(partial[Any]):
         return super().__call__(*args, **keywords)
 
 
-class Algorithm(ABC, Generic[P]):
-    """A suggest function with options.
+class Algorithm(Generic[P]):
+    """The suggest function of a method, whose options are the arguments of its class.
 
     Called with options only, it checks them and returns a suggest function with these options;
     those of ``functools.partial`` are checked at the first trial. The option ``seed`` replaces
     what ``fmin`` draws from ``rstate``.
 
     Args:
-        described: A function or class with the options as keywords, whose name (in small letters)
-            and documentation are taken; options that it does not document are documented by the
-            ``owners``.
+        described: The class, whose name (in small letters) and documentation are taken; options
+            that it does not document are documented by the ``owners``. Its objects have
+            ``suggest(new_ids, domain, trials, streams)``.
     """
 
     def __init__(self, described: Callable[P, Any]) -> None:
@@ -111,7 +110,6 @@ class Algorithm(ABC, Generic[P]):
         self.described(**options)
         return options
 
-    @abstractmethod
     def suggest(
         self,
         new_ids: Sequence[int],
@@ -121,6 +119,10 @@ class Algorithm(ABC, Generic[P]):
         options: Mapping[str, Any],
     ) -> list[Document]:
         """A document for each new id, or fewer if there is nothing left to propose."""
+        documents: list[Document] = self.described(**options).suggest(
+            new_ids, domain, trials, streams
+        )
+        return documents
 
     def seed_of(self, trials: Trials, drawn: int) -> int:
         """The seed of a call without the option; ``drawn`` is that which ``fmin`` passes."""
@@ -193,6 +195,9 @@ class Algorithm(ABC, Generic[P]):
 
     def __repr__(self) -> str:
         return f"<suggest function {self.name}>"
+
+
+Algorithm.__init_subclass__()  # for its own algorithms too
 
 
 # --- proposers of the core -------------------------------------------------------------------

@@ -38,6 +38,7 @@ from ConfigSpace.conditions import OrConjunction
 from ConfigSpace.hyperparameters import (
     CategoricalHyperparameter,
     Constant,
+    FloatHyperparameter,
     Hyperparameter,
     IntegerHyperparameter,
     NormalFloatHyperparameter,
@@ -58,9 +59,10 @@ from automl_plugins.spaces.ranges import (
     stepped_range,
 )
 from automl_plugins.spaces.scales import MOST_EXACT, Steps
-from automl_plugins.spaces.values import choices_of, find, placer, to_number
+from automl_plugins.spaces.values import choices_of, encoder, find, to_number
 
 from ._pyll import (
+    active_among,
     choices,
     constant,
     depends,
@@ -76,6 +78,7 @@ from ._pyll import (
 TAIL = 1e-4
 
 _LEAST = 5e-324  # float above 0
+_LARGEST_LOG = math.log(sys.float_info.max)
 _DEVIATIONS = -statistics.NormalDist().inv_cdf(TAIL)
 _GRID = 1000  # multiples of q that are listed, at most
 _LOG_GRID = 16  # the same on a log scale
@@ -124,12 +127,14 @@ class PyllSpace:
                 f" {', '.join(self.space)}. Pass the space of these trials."
             )
         values = {label: self.value(label, value) for label, value in drawn.items()}
-        active = labels(self.expr, drawn)
-        return {label: value for label, value in values.items() if label in active}
+        return {label: values[label] for label in active_among(drawn, self.expr)}
 
     def value(self, label: str, drawn: Any) -> Any:
         """The value of a hyperparameter that was ``drawn``; ValueError as ``values``."""
-        if math.isnan(as_number(drawn)):
+        number = as_number(drawn)
+        hyperparameter: Any = self.space[label]
+        real = isinstance(hyperparameter, FloatHyperparameter)  # which may be drawn as infinite
+        if math.isnan(number) or (math.isinf(number) and not real):
             raise ValueError(
                 f"A trial has {drawn!r} for {label!r}, which must be a number: points_to_evaluate="
                 " has the index of an option, not the option itself."
@@ -143,7 +148,6 @@ class PyllSpace:
                     " with that space."
                 )
             return names[int(drawn)]
-        hyperparameter: Any = self.space[label]
         if isinstance(hyperparameter, OrdinalHyperparameter):
             return min(hyperparameter.sequence, key=lambda v: abs(v - drawn))
         if isinstance(hyperparameter, IntegerHyperparameter):
@@ -162,8 +166,7 @@ class PyllSpace:
         """
         given = [label for label in self.space.at if label in values]
         drawn = {label: self._draw(label, values[label]) for label in given}
-        active = labels(self.expr, drawn)
-        return {label: value for label, value in drawn.items() if label in active}
+        return active_among(drawn, self.expr)
 
     def _draw(self, label: str, value: Any) -> Any:
         if label in self.options:
@@ -211,10 +214,10 @@ class ExpressionSpace:
                 if isinstance(hyperparameter, Constant):
                     found[name] = hyperparameter.value
                 elif (known := choices_of(hyperparameter)) is not None:
-                    found[name] = known[round(float(drawn[name]))]
+                    found[name] = dict(enumerate(known))[round(float(drawn[name]))]
                 else:
                     found[name] = _number(hyperparameter, float(drawn[name]))
-        except (KeyError, IndexError) as error:
+        except (KeyError, ValueError, OverflowError) as error:
             raise ValueError(
                 f"A trial with the labels {', '.join(drawn) or 'none'} is not of this search"
                 f" space ({error}): pass the expression that was given to fmin."
@@ -228,12 +231,12 @@ class ExpressionSpace:
             hyperparameter = self.space[label]
             if isinstance(hyperparameter, Constant):
                 continue
-            known = choices_of(hyperparameter)
-            found = to_number(value) if known is None else placer(hyperparameter)(value)
-            if found is None or math.isnan(found):
+            listed = choices_of(hyperparameter) is not None
+            found = encoder(hyperparameter)(value) if listed else to_number(value)
+            if math.isnan(found):
                 raise ValueError(f"{label}={value!r} is not a value of {hyperparameter}.")
             whole = isinstance(hyperparameter, CategoricalHyperparameter)
-            drawn[label] = int(found) if whole else float(found)
+            drawn[label] = int(found) if whole else found
         return drawn
 
 
@@ -351,6 +354,11 @@ def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
         given["low"], given["high"] = mu - _DEVIATIONS * sigma, mu + _DEVIATIONS * sigma
     low, high = given["low"], given["high"]
     if q is not None:
+        if log and max(high, high - math.log(q)) > _LARGEST_LOG:
+            raise ValueError(
+                f"{label!r} reaches e ** {high:g}, which is too large for a float: the numbers of"
+                f" hp.{name} are natural logarithms."
+            )
         ends = (math.exp(low), math.exp(high)) if log else (low, high)
         # multiples of q by rounding, except one that only an end point of the range rounds to
         first, last = math.floor(ends[0] / q + 0.5), math.ceil(ends[1] / q - 0.5)
@@ -370,7 +378,7 @@ def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
         least = max(math.exp(low), least)
         if q is not None and first < 1:  # up to q / 2 all numbers are rounded to 0: keep an octave
             least = max(least, q / 4.0)
-        low, high = least, max(math.exp(min(high, math.log(sys.float_info.max))), least)
+        low, high = least, max(math.exp(min(high, _LARGEST_LOG)), least)
         if q is not None and low < high:
             return multiples_on_a_log_scale(label, low, high, q)
     if low == high:

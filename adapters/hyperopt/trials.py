@@ -187,8 +187,8 @@ class TrialReader:
         new = [(n, d) for n, d in numbered if n not in known or has_changed(d, known[n][0])]
         encoded = self._encode([d["misc"]["vals"] for _, d in new])
         for (number, document), vector in zip(new, encoded, strict=True):
-            trial = replace(read_trial(document), number=number)
-            known[number] = source_of(document), trial, vector
+            source = source_of(document)  # first: a worker may change it while it is read
+            known[number] = source, replace(read_trial(document), number=number), vector
         read = sorted((known[number] for number, _ in numbered), key=lambda r: r[1].place)
         vectors = np.array([r[2] for r in read], dtype=np.float64)
         vectors, missing = self.vectors.find_missing(vectors.reshape(len(read), self.vectors.d))

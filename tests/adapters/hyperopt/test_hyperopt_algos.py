@@ -24,6 +24,7 @@ from hyperopt import (
     tpe,
 )
 from hyperopt.base import JOB_STATE_CANCEL, trials_from_docs
+from hyperopt.fmin import generate_trials_to_calculate
 from hyperopt_runs import configs, minimise, options_of, values_of
 
 from automl_plugins.bandits.confidence import UCB1, MaxUCB
@@ -219,6 +220,21 @@ def test_trials_that_lack_labels_are_lived_with() -> None:
             document["misc"][column] = {k: v for k, v in full.items() if v}
     again, domain = trials_from_docs(trials.trials), Domain(loss_of, space())
     assert all(len(bandit([k], domain, again, k, policy=Recorder())) == 1 for k in range(6, 12))
+
+
+def test_points_with_labels_of_all_branches_end_no_arm_early() -> None:
+    # as fmin(points_to_evaluate=) takes them: ``depth`` is not active
+    kernel = hp.choice("kernel", [{"depth": hp.choice("depth", [1, 2, 3])}, "linear"])
+    where = hp.choice("model", [{"svm": kernel}, {"nb": hp.choice("prior", [0.1, 0.2])}])
+    points = generate_trials_to_calculate([{"model": 0, "kernel": 1, "depth": 2}])
+    seen: list[str] = []
+
+    def fn(config: Any) -> float:
+        seen.append(str(config))
+        return 0.5
+
+    search(bandit(inner="random"), 20, fn=fn, where=where, trials=points)
+    assert len(seen) == len(set(seen)) == 6
 
 
 def test_algorithms_are_replayed_on_conditional_spaces() -> None:

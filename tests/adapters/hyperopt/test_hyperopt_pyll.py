@@ -197,6 +197,17 @@ def drawing(label: str, values: list[float]) -> Any:
     return suggest
 
 
+@pytest.mark.parametrize(
+    ("label", "value"), [("a", -1), ("a", 2), ("a", "x"), ("b", math.inf), ("b", math.nan)]
+)
+def test_labels_of_another_space_are_refused(label: str, value: Any) -> None:
+    search = optimizer(drawing(label, [value])).start(
+        Problem(ConfigurationSpace({"a": ["x", "y"], "b": (1, 9)}), seed=0)
+    )
+    with pytest.raises(ValueError, match="with the labels a, b is not of this search space"):
+        search.ask()
+
+
 def test_a_search_that_meets_only_forbidden_configurations_ends() -> None:
     space = ConfigurationSpace({"a": (1, 9)}, seed=0)
     space.add(ForbiddenEqualsClause(space["a"], 1))

@@ -284,6 +284,9 @@ def test_values_are_what_the_objective_is_given(seed: int) -> None:
         (lambda: hp.randint("x", 3, 3), "'x' needs an upper end above the lower .* 3 and 3"),
         (lambda: hp.randint("x", 0), "'x' needs an upper end above the lower .* 0 and 0"),
         (lambda: hp.qloguniform("x", 0, 1, math.inf), "q of 'x' .* got inf"),
+        (lambda: hp.qloguniform("x", 1, 1000, 1), r"'x' reaches e \*\* 1000.*are natural log"),
+        (lambda: hp.qloguniform("x", 1, 709.7, 0.5), r"'x' reaches e \*\* 709.7.*hp.qloguniform"),
+        (lambda: hp.qlognormal("x", 0, 200, 1), r"'x' reaches e \*\* 743.*hp.qlognormal"),
     ],
 )
 def test_what_configspace_cannot_express_is_named(space: Callable[[], Any], message: str) -> None:
@@ -311,6 +314,9 @@ def test_trials_of_another_space_are_refused() -> None:
         known.values({"z": 1})
     with pytest.raises(ValueError, match="option 2 of 'm', which has 2"):
         known.values({"m": 2})
+    for value in (math.nan, math.inf, "a"):
+        with pytest.raises(ValueError, match="for 'm', which must be a number"):
+            known.values({"m": value})
 
 
 def test_what_is_a_space() -> None:

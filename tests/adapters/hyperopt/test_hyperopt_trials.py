@@ -24,6 +24,8 @@ from automl_plugins.adapters.hyperopt import (
     tst,
     weighted,
 )
+from automl_plugins.adapters.hyperopt._arms import arms_of
+from automl_plugins.adapters.hyperopt._pulls import read_pulls
 from automl_plugins.adapters.hyperopt.trials import TrialReader, new_document, values_of
 from ConfigSpace import Configuration
 from ConfigSpace.hyperparameters import UniformFloatHyperparameter
@@ -156,6 +158,27 @@ def test_results_are_read_again_and_trials_told_apart() -> None:
     assert np.array_equal(after.vectors, before.vectors[::-1])
     first._dynamic_trials[1]["result"]["loss"] = 5.0
     assert reader.read(first, first.trials).losses[0] == 5.0
+
+
+class Finishing(dict[str, Any]):
+    """A document that a worker, such as a thread of ``SparkTrials``, finishes while it is read."""
+
+    def __getitem__(self, key: str) -> Any:
+        found = super().__getitem__(key)
+        if key == "book_time":
+            self.update(state=JOB_STATE_DONE, result=OK | {"loss": 0.5})
+        return found
+
+
+def test_a_trial_that_finishes_while_it_is_read_is_read_again() -> None:
+    domain, trials = drawn({"c": hp.choice("c", [1, 2])}, 1)
+    trials._dynamic_trials = [Finishing(trials._dynamic_trials[0])]
+    reader, arms = TrialReader(translate(domain.expr)), arms_of(domain).arms
+    reader.read(trials, trials._dynamic_trials)
+    assert reader.read(trials, trials._dynamic_trials).losses.tolist() == [0.5]
+    trials._dynamic_trials[0].update(state=JOB_STATE_RUNNING, result={"status": "new"})
+    read_pulls(trials, arms)
+    assert read_pulls(trials, arms).pulls.losses.tolist() == [0.5]
 
 
 def test_no_trials() -> None:
