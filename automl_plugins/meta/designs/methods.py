@@ -73,8 +73,9 @@ def diverse(
     described = TaskFeatures(known.memory.tasks, task)
     if not described.useful:
         return _choose("diverse", known, plain, k, doubt=doubt, notes=(_UNDESCRIBED,))
-    predicted = predict(described.known, plain, described.new)
-    moved = plain + _SHIFT * (predicted.new - predicted.known)
+    rows, moved = described.described, plain.copy()
+    predicted = predict(described.known[rows], plain[rows], described.new)
+    moved[rows] += _SHIFT * (predicted.new - predicted.known)
     moved -= moved.min(axis=1, keepdims=True)
     trust = _FADE ** np.arange(k)[:, None]
     likely = trust * by_distance(described.gaps) + (1.0 - trust) / len(plain)
@@ -175,8 +176,8 @@ def knn(
     auto-sklearn and the thesis standardise meta-features before; here each is the rank among the
     known tasks (``meta.tasks``), so that long tails decide nothing. A configuration that a nearer
     task has contributed is not repeated; a farther task takes its place. Tasks without
-    meta-features are left aside. Without those of the new task it is the portfolio, and the notes
-    say so. Scores are expected regrets. Arguments and errors are those of ``top_k``; k is 25 in
+    meta-features of the new one are left aside. Without any it is the portfolio, and the notes say
+    so. Scores are expected regrets. Arguments and errors are those of ``top_k``; k is 25 in
     auto-sklearn.
     """
     known = performance(align_memory(space, memory, task, k))
@@ -188,7 +189,9 @@ def knn(
     notes: tuple[str, ...] = ()
     n_tasks = len(known.memory.tasks)
     if n := n_tasks - len(order):
-        notes = (f"{n} of {n_tasks} known tasks have no meta-features: left aside.",)
+        notes = (
+            f"{n} of {n_tasks} known tasks have no meta-features of the new one: left aside.",
+        )
     expected = by_distance(gaps) @ known.filled
     return _nearest("knn", known, k, order, expected, lambda t: f"distance {gaps[t]:.2f}", notes)
 
