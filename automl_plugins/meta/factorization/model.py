@@ -89,8 +89,9 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
         learning_rate: Of the optimizer.
         block: Pipelines that are trained on together.
         batch: Data sets in a mini-batch.
-        validation: Share of the data sets that training does not see. Parameters are those of
-            the epoch that best predicts entries of theirs from others. 0 keeps the last epoch.
+        validation: Share of the data sets that training does not see, those with a single loss
+            not among them. Parameters are those of the epoch that best predicts entries of
+            theirs from others. 0 keeps the last epoch.
         patience: Epochs without a better prediction before training stops.
         progress: Whether to show a progress bar (needs tqdm).
         random_state: Seed.
