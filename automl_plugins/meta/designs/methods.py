@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 from scipy.spatial.distance import cdist
 from scipy.stats import kendalltau
@@ -132,7 +131,7 @@ NO_GAIN = 1e-9  # what rounding leaves of a gain of nothing
 
 
 def greedy(
-    scenarios: FloatArray, weights: FloatArray, doubt: npt.NDArray[np.float64] | None = None
+    scenarios: FloatArray, weights: FloatArray, doubt: FloatArray | None = None
 ) -> list[int]:
     """The configurations that most reduce the expected regret of the best one, one by one.
 

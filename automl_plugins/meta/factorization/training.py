@@ -30,24 +30,24 @@ _LOG_NOISE = (-18.0, 6.0)
 _GIVEN, _LARGEST = 20, 250  # entries of a held-out data set
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False, kw_only=True)
 class Schedule:
-    """How to train: arguments of ``MatrixFactorization``, of the same names.
+    """How to train: arguments of ``MatrixFactorization``, which documents them.
 
     Adam's learning rate falls to a tenth by a cosine over the epochs; that of plain gradient
     descent is constant.
     """
 
-    kernel: Kernel
-    noise: str
-    optimizer: Optimizer
-    learning_rate: float
-    epochs: int
-    block: int
-    batch: int
-    validation: float
-    patience: int
-    random_state: int
+    kernel: Kernel = "se"
+    noise: str = "own"
+    epochs: int = 20
+    learning_rate: float = 1e-3
+    block: int = 256
+    batch: int = 32
+    validation: float = 0.1
+    patience: int = 5
+    random_state: int = 0
+    optimizer: Optimizer = "adam"
 
 
 class _Adam:
