@@ -57,13 +57,14 @@ def diverse(
 
     Every known task is a scenario of the new one, twice: as it is, and as what is predicted from
     the meta-features plus how wrong that prediction was on the known task. So good meta-features
-    move the scenarios together and useless ones leave a plain portfolio. Similar tasks weigh
-    more. The first pick trusts meta-features, each further one 0.75 times as much as the one
-    before: in the end all tasks weigh alike, as they are. Losses are smoothed over neighbouring
-    configurations first, which a plain portfolio lacks: it picks what was best on some task by
-    luck. Where tasks are few the picks keep apart: the new task may change the difference between
-    two regrets, the more the farther apart the two configurations lie, by 0.1 over the number of
-    tasks at most. Scores are expected regrets.
+    move the scenarios together and useless ones leave a plain portfolio. Similar tasks weigh more;
+    one that shares no meta-feature with the new task is not similar. The first pick trusts
+    meta-features, each further one 0.75 times as much as the one before: in the end all tasks
+    weigh alike, as they are. Losses are smoothed over neighbouring configurations first, which a
+    plain portfolio lacks: it picks what was best on some task by luck. Where tasks are few the
+    picks keep apart: the new task may change the difference between two regrets, the more the
+    farther apart the two configurations lie, by 0.1 over the number of tasks at most. Scores are
+    expected regrets.
 
     Without meta-features of the task it is the smoothed portfolio, and the notes say so.
     """
