@@ -7,6 +7,7 @@ level and rank nothing.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Self
 
 import lightgbm
@@ -23,6 +24,7 @@ from .dataset import MetaDataset
 _EVERYWHERE = 100  # known tasks that stand for an undescribed one
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MetaLearner(BaseEstimator):  # type: ignore[misc]
     """Predicts the standardised loss of configurations on a task that is described.
 
@@ -44,22 +46,12 @@ class MetaLearner(BaseEstimator):  # type: ignore[misc]
         mean = learner.predict(memory.vectors, memory.tasks[0].meta_features)
     """
 
-    def __init__(
-        self,
-        *,
-        n_trees: int = 500,
-        learning_rate: float = 0.05,
-        num_leaves: int = 16,
-        max_rows: int = 200_000,
-        n_jobs: int = 1,
-        random_state: int = 0,
-    ) -> None:
-        self.n_trees = n_trees
-        self.learning_rate = learning_rate
-        self.num_leaves = num_leaves
-        self.max_rows = max_rows
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_trees: int = 500
+    learning_rate: float = 0.05
+    num_leaves: int = 16
+    max_rows: int = 200_000
+    n_jobs: int = 1
+    random_state: int = 0
 
     def fit(self, dataset: MetaDataset) -> Self:
         """Learn from the runs of a memory.

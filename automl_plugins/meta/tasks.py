@@ -120,18 +120,18 @@ class TaskFeatures:
             it has.
         known: Scaled meta-features (T, m) of the known tasks.
         new: Those of the new task (m,).
-        described: Mask (T,) of the tasks that have any meta-feature.
+        described: Mask (T,) of the tasks that have any of them.
     """
 
     def __init__(self, tasks: Sequence[MetaTask], task: TaskDescription = None) -> None:
         names = meta_feature_names_of(tasks)
         values = meta_feature_values(tasks, names)
-        self.described = np.asarray(np.isfinite(values).any(axis=1))
         has = [task is None or np.isfinite(float(task.get(name, np.nan))) for name in names]
         n_values = [len(np.unique(column[np.isfinite(column)])) for column in values.T]
         use = [i for i in range(len(names)) if has[i] and n_values[i] > 1]
         self.names: tuple[str, ...] = tuple(names[i] for i in use)
         self._values = values[:, use]
+        self.described = np.asarray(np.isfinite(self._values).any(axis=1))
         self.known = self._rank_all(self._values)
         self.new = self.describe(task)
         self._has_task = task is not None
@@ -149,12 +149,12 @@ class TaskFeatures:
     @property
     def useful(self) -> bool:
         """Whether the new task can be compared with at least two known ones."""
-        return self._has_task and bool(self.names) and int(self.described.sum()) >= 2
+        return self._has_task and bool(self.names)
 
     @property
     def gaps(self) -> FloatArray:
-        """Distance of each known task (T,) to the new one."""
-        return distances(self.known, self.new[None, :])[:, 0]
+        """Distance of each known task (T,) to the new one; inf where it is not ``described``."""
+        return np.where(self.described, distances(self.known, self.new[None, :])[:, 0], np.inf)
 
 
 def distances(a: FloatArray, b: FloatArray) -> FloatArray:

@@ -205,7 +205,7 @@ class PipelineProposer:
         weights = None
         features = TaskFeatures(dataset.tasks, self.meta_features)
         if features.useful:
-            weights = by_distance(np.where(features.described, features.gaps, np.inf))
+            weights = by_distance(features.gaps)
         n = self.n_start + _SPARE
         return complementary(model.scaled(Y), model.mean_, n, weights)
 

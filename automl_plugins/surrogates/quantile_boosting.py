@@ -159,7 +159,7 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
     def _boost(
         self, data: lightgbm.Dataset, quantile: float, rng: np.random.Generator
     ) -> lightgbm.Booster:
-        parameters = {
+        parameters: dict[str, object] = {
             "objective": "quantile",
             "alpha": quantile,
             "num_leaves": self.num_leaves,
@@ -169,7 +169,6 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
             "min_sum_hessian_in_leaf": self.min_leaf_rows - 0.5,
             "min_data_in_leaf": 1,
             "seed": int(rng.integers(2**31)),
-            **SMALL_DATA,
             "max_bin": self.max_bin,
         }
         return boost(data, parameters, self.n_trees)
@@ -188,12 +187,12 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
 
 
 def boost(data: lightgbm.Dataset, parameters: dict[str, object], n_trees: int) -> lightgbm.Booster:
-    """A booster of ``n_trees`` rounds on ``data``.
+    """A booster of ``n_trees`` rounds on ``data``, which was made with ``SMALL_DATA``.
 
     ``lightgbm.train`` would end by writing the model to text and reading it back, which takes as
     long as the training does at these sizes; ``LGBMRegressor.fit`` refuses a single row.
     """
-    booster = lightgbm.Booster(parameters, data)
+    booster = lightgbm.Booster(SMALL_DATA | parameters, data)
     for _ in range(n_trees):
         if booster.update():  # no split improves anything any more
             break

@@ -18,6 +18,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import ceil
+from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -180,8 +181,10 @@ class RandomForest(_TreeEnsemble):
         check_integer("n_trees", self.n_trees, 1)
         check_integer("min_samples_split", self.min_samples_split, 2)
         check_integer("min_samples_leaf", self.min_samples_leaf, 1)
-        if not 0 < self.max_features <= 1:
-            raise ValueError(f"max_features must be in (0, 1], got {self.max_features!r}.")
+        is_number = isinstance(self.max_features, Real)
+        if not is_number or not 0 < self.max_features <= 1:
+            error = ValueError if is_number else TypeError  # "sqrt" is one of scikit-learn's
+            raise error(f"max_features must be in (0, 1], got {self.max_features!r}.")
         check_finite("variance_floor", self.variance_floor)
         check_choice("splitter", self.splitter, ("random", "best"))
         check_choice("uncertainty", self.uncertainty, ("leaf", "tree"))

@@ -224,7 +224,7 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
         return np.exp(mean + std**2 / 2.0)
 
     def _boost(self, X: FloatArray, target: FloatArray) -> lightgbm.Booster:
-        parameters = {
+        parameters: dict[str, object] = {
             "objective": "regression",
             "num_leaves": self.num_leaves,
             "learning_rate": self.learning_rate,
@@ -233,6 +233,5 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
             "min_data_in_leaf": int(np.clip(len(target) // 20, 1, 20)),
             "min_sum_hessian_in_leaf": 0.0,
             "seed": 0 if self.random_state is None else self.random_state,
-            **SMALL_DATA,
         }
         return boost(lightgbm.Dataset(X, target, params=SMALL_DATA), parameters, self.n_trees)

@@ -336,15 +336,12 @@ def meta_feature_distance(
     Returns:
         Distances (S,) in [0, 1]; inf for a task that shares no known meta-feature.
     """
-    new = np.array([[own.get(name, np.nan) for name in names]], dtype=np.float64)
-    every = np.vstack([earlier, new.reshape(1, len(names))])
-    every = np.where(np.isfinite(every), every, np.nan)
-    known = ~np.isnan(every)
-    low = np.where(known, every, np.inf).min(axis=0, initial=np.inf)
-    high = np.where(known, every, -np.inf).max(axis=0, initial=-np.inf)
+    new = np.array([own.get(name, np.nan) for name in names], dtype=np.float64)
+    every = np.vstack([earlier, new])
+    every[~np.isfinite(every)] = np.nan
+    low, high = np.fmin.reduce(every), np.fmax.reduce(every)  # NaN where nobody knows it
     spread = np.where(high > low, high - low, 1.0)
     squares = ((every[:-1] - every[-1]) / spread) ** 2
-    both = known[:-1] & known[-1]
-    n_known = both.sum(axis=1)
-    mean = np.where(both, squares, 0.0).sum(axis=1) / np.maximum(n_known, 1)
+    n_known = (~np.isnan(squares)).sum(axis=1)
+    mean = np.nan_to_num(squares).sum(axis=1) / np.maximum(n_known, 1)
     return np.where(n_known > 0, np.sqrt(mean), np.inf)

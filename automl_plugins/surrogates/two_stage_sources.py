@@ -22,9 +22,6 @@ from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.surrogates.base import complete_inputs, informative_rows
 from automl_plugins.surrogates.gaussian_process import KERNELS, Kernel, correlation, fit_shared
 
-_NAMES = ("names", "meta_feature_names")  # fields of ``Sources`` that are texts
-_PLAIN = ("n_features", "kernel", "theta", "flagged", "meta_features")
-
 _LEARNING_GROUPS = 16  # groups of tasks that the hyperparameters are learnt from
 _CHUNK = 100  # rows predicted at a time; larger correlation matrices leave the processor's cache
 _LEARNING_ROWS = 300  # configurations of a single group; the cost grows with their cube
@@ -206,8 +203,7 @@ class Sources:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Everything as arrays of numbers and text, for ``MetaStore.save_artifact``."""
-        out = {name: np.asarray(getattr(self, name)) for name in _PLAIN}
-        out |= {name: np.array(getattr(self, name), dtype=np.str_) for name in _NAMES}
+        out = {name: np.asarray(value) for name, value in vars(self).items() if name != "groups"}
         out["n_groups"] = np.array(len(self.groups))
         for i, group in enumerate(self.groups):
             out |= {f"group{i}_{name}": values for name, values in vars(group).items()}
@@ -221,18 +217,20 @@ class Sources:
             ValueError: If an array is missing.
         """
         try:
-            known: dict[str, Any] = {name: arrays[name] for name in _PLAIN}
-            known |= {name: tuple(arrays[name].tolist()) for name in _NAMES}
-            known |= {"n_features": int(arrays["n_features"]), "kernel": str(arrays["kernel"])}
-            check_choice("kernel", known["kernel"], KERNELS)
-            parts = [field.name for field in fields(Group)]
-            groups = tuple(
-                Group(*(arrays[f"group{i}_{name}"] for name in parts))
+            known: dict[str, Any] = {
+                f.name: arrays[f.name] for f in fields(cls) if f.name != "groups"
+            }
+            known["groups"] = tuple(
+                Group(*(arrays[f"group{i}_{field.name}"] for field in fields(Group)))
                 for i in range(int(arrays["n_groups"]))
             )
         except KeyError as error:
             raise ValueError(f"These arrays are not Sources: {error} is missing.") from None
-        return cls(groups=groups, **known)
+        for name in ("names", "meta_feature_names"):
+            known[name] = tuple(known[name].tolist())
+        known |= {"n_features": int(known["n_features"]), "kernel": str(known["kernel"])}
+        check_choice("kernel", known["kernel"], KERNELS)
+        return cls(**known)
 
 
 def _same_configurations(memory: EarlierTasks, useful: Sequence[int]) -> list[IndexArray]:

@@ -299,6 +299,26 @@ def test_knn_says_which_tasks_it_leaves_aside() -> None:
     assert "1 of 6 known tasks have no meta-features" in made.notes[0]
 
 
+@pytest.mark.parametrize("design", [diverse, knn])
+def test_tasks_that_share_no_meta_feature_are_not_near(design: InitialDesign) -> None:
+    rows = [{"x": i / 10, "y": 0.0} for i in range(11)]
+    x = np.arange(11) / 10
+    data = MetaDataset.from_records(
+        TaskRecord(name, rows, abs(x - best), space=SPACE, meta_features=described)
+        for name, best, described in (
+            ("low", 0.1, {"n": 1.0}),
+            ("high", 0.2, {"n": 3.0}),
+            ("other", 0.9, {"p": 1.0}),
+            ("none", 0.9, {}),
+        )
+    )
+    # A task of which nothing is known lies in the middle, where the new one does.
+    made = design(SPACE, data, {"n": 2.0}, 1)
+    alone = design(SPACE, data.without("other", "none"), {"n": 2.0}, 1)
+    assert made.configurations == alone.configurations
+    np.testing.assert_allclose(made.scores, alone.scores, atol=1e-12)
+
+
 def equal(k: int, n: int) -> np.ndarray:
     return np.full((k, n), 1.0 / n)
 

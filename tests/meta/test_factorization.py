@@ -248,6 +248,16 @@ def test_early_stopping_keeps_the_best_epoch() -> None:
     np.testing.assert_array_equal(sooner.embedding_, model.embedding_)
 
 
+def test_a_data_set_with_a_single_loss_is_not_held_out() -> None:
+    Y = _low_rank(d=15)
+    Y[1:, np.random.default_rng(0).permutation(15)[0]] = np.nan  # the first in the draw
+    model = MatrixFactorization(3, epochs=3).fit(Y)
+    assert len(set(model.scores_)) == 4
+    # Without another one there is none to judge by, and all epochs count.
+    single = np.where(np.eye(15), Y[:15], np.nan)
+    assert MatrixFactorization(3, epochs=3).fit(single).scores_ == []
+
+
 AWKWARD = {
     "one data set": np.array([[0.1], [0.3], [0.2]]),
     "one pipeline": np.array([[0.1, 0.3, 0.2]]),

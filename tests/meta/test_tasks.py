@@ -46,6 +46,9 @@ def test_only_what_the_new_task_has_and_the_known_ones_differ_in() -> None:
 def test_tasks_without_meta_features() -> None:
     features = TaskFeatures(memory({}, {"n": 1.0}, {"n": 3.0}).tasks, {"n": 2.0})
     assert features.described.tolist() == [False, True, True]
+    assert features.gaps.tolist() == [np.inf, 0.25, 0.25]
+    unshared = TaskFeatures(memory({"q": 1.0}, {"n": 1.0}, {"n": 3.0}).tasks, {"n": 2.0})
+    assert unshared.described.tolist() == [False, True, True]
     assert not TaskFeatures(memory({}, {}).tasks, {"n": 2.0}).useful
 
 

@@ -268,6 +268,7 @@ def test_arguments_that_are_refused(make: Make, arguments: dict[str, Any], messa
     [
         (QuantileBoosting, {"n_models": 2.0}, r"n_models must be an integer >= 1, got 2\.0"),
         (RandomForest, {"n_trees": 2.5}, r"n_trees must be an integer >= 1, got 2\.5"),
+        (RandomForest, {"max_features": "sqrt"}, r"max_features must be in \(0, 1\], got 'sqrt'"),
         (RandomForest, {"variance_floor": "x"}, "variance_floor must be a finite number >= 0"),
         (GaussianProcess, {"max_rows": 9.5}, r"max_rows must be an integer >= 2, got 9\.5"),
         (RunningTime, {"n_trees": True}, "n_trees must be an integer >= 1, got True"),

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 from scipy.spatial.distance import cdist
 from scipy.stats import kendalltau
@@ -58,13 +57,14 @@ def diverse(
 
     Every known task is a scenario of the new one, twice: as it is, and as what is predicted from
     the meta-features plus how wrong that prediction was on the known task. So good meta-features
-    move the scenarios together and useless ones leave a plain portfolio. Similar tasks weigh
-    more. The first pick trusts meta-features, each further one 0.75 times as much as the one
-    before: in the end all tasks weigh alike, as they are. Losses are smoothed over neighbouring
-    configurations first, which a plain portfolio lacks: it picks what was best on some task by
-    luck. Where tasks are few the picks keep apart: the new task may change the difference between
-    two regrets, the more the farther apart the two configurations lie, by 0.1 over the number of
-    tasks at most. Scores are expected regrets.
+    move the scenarios together and useless ones leave a plain portfolio. Similar tasks weigh more;
+    one that shares no meta-feature with the new task is not similar. The first pick trusts
+    meta-features, each further one 0.75 times as much as the one before: in the end all tasks
+    weigh alike, as they are. Losses are smoothed over neighbouring configurations first, which a
+    plain portfolio lacks: it picks what was best on some task by luck. Where tasks are few the
+    picks keep apart: the new task may change the difference between two regrets, the more the
+    farther apart the two configurations lie, by 0.1 over the number of tasks at most. Scores are
+    expected regrets.
 
     Without meta-features of the task it is the smoothed portfolio, and the notes say so.
     """
@@ -73,8 +73,9 @@ def diverse(
     described = TaskFeatures(known.memory.tasks, task)
     if not described.useful:
         return _choose("diverse", known, plain, k, doubt=doubt, notes=(_UNDESCRIBED,))
-    predicted = predict(described.known, plain, described.new)
-    moved = plain + _SHIFT * (predicted.new - predicted.known)
+    rows, moved = described.described, plain.copy()
+    predicted = predict(described.known[rows], plain[rows], described.new)
+    moved[rows] += _SHIFT * (predicted.new - predicted.known)
     moved -= moved.min(axis=1, keepdims=True)
     trust = _FADE ** np.arange(k)[:, None]
     likely = trust * by_distance(described.gaps) + (1.0 - trust) / len(plain)
@@ -131,7 +132,7 @@ NO_GAIN = 1e-9  # what rounding leaves of a gain of nothing
 
 
 def greedy(
-    scenarios: FloatArray, weights: FloatArray, doubt: npt.NDArray[np.float64] | None = None
+    scenarios: FloatArray, weights: FloatArray, doubt: FloatArray | None = None
 ) -> list[int]:
     """The configurations that most reduce the expected regret of the best one, one by one.
 
@@ -175,8 +176,8 @@ def knn(
     auto-sklearn and the thesis standardise meta-features before; here each is the rank among the
     known tasks (``meta.tasks``), so that long tails decide nothing. A configuration that a nearer
     task has contributed is not repeated; a farther task takes its place. Tasks without
-    meta-features are left aside. Without those of the new task it is the portfolio, and the notes
-    say so. Scores are expected regrets. Arguments and errors are those of ``top_k``; k is 25 in
+    meta-features of the new one are left aside. Without any it is the portfolio, and the notes say
+    so. Scores are expected regrets. Arguments and errors are those of ``top_k``; k is 25 in
     auto-sklearn.
     """
     known = performance(align_memory(space, memory, task, k))
@@ -188,7 +189,9 @@ def knn(
     notes: tuple[str, ...] = ()
     n_tasks = len(known.memory.tasks)
     if n := n_tasks - len(order):
-        notes = (f"{n} of {n_tasks} known tasks have no meta-features: left aside.",)
+        notes = (
+            f"{n} of {n_tasks} known tasks have no meta-features of the new one: left aside.",
+        )
     expected = by_distance(gaps) @ known.filled
     return _nearest("knn", known, k, order, expected, lambda t: f"distance {gaps[t]:.2f}", notes)
 

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import KW_ONLY, dataclass, fields
 from numbers import Real
 from typing import Any, Self, get_args
 
@@ -60,7 +60,8 @@ class FactorizationFileError(ValueError):
     """
 
 
-class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class MatrixFactorization(Schedule, BaseEstimator):  # type: ignore[misc]
     """Probabilistic matrix factorisation with Gaussian processes (Fusi, Sheth, Elibol 2018).
 
     Pipeline n has a latent place ``x_n``, data set d a process ``f_d`` over places, and
@@ -89,8 +90,9 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
         learning_rate: Of the optimizer.
         block: Pipelines that are trained on together.
         batch: Data sets in a mini-batch.
-        validation: Share of the data sets that training does not see. Parameters are those of
-            the epoch that best predicts entries of theirs from others. 0 keeps the last epoch.
+        validation: Share of the data sets that training does not see, those with a single loss
+            not among them. Parameters are those of the epoch that best predicts entries of
+            theirs from others. 0 keeps the last epoch.
         patience: Epochs without a better prediction before training stops.
         progress: Whether to show a progress bar (needs tqdm).
         random_state: Seed.
@@ -114,40 +116,12 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
         mean, std = model.posterior([0, 3], [0.2, 0.4])
     """
 
-    def __init__(
-        self,
-        n_components: int | None = 100,
-        *,
-        kernel: Kernel = "se",
-        scaling: Scaling = "regret",
-        noise: str = "own",
-        own_share: float = 0.01,
-        epochs: int = 20,
-        learning_rate: float = 1e-3,
-        block: int = 256,
-        batch: int = 32,
-        validation: float = 0.1,
-        patience: int = 5,
-        progress: bool = False,
-        random_state: int = 0,
-        optimizer: Optimizer = "adam",
-        centred: bool = True,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.scaling = scaling
-        self.noise = noise
-        self.own_share = own_share
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.block = block
-        self.batch = batch
-        self.validation = validation
-        self.patience = patience
-        self.progress = progress
-        self.random_state = random_state
-        self.optimizer = optimizer
-        self.centred = centred
+    n_components: int | None = 100
+    _: KW_ONLY
+    scaling: Scaling = "regret"
+    own_share: float = 0.01
+    progress: bool = False
+    centred: bool = True
 
     @classmethod
     def paper(cls, **options: Any) -> Self:
@@ -203,10 +177,9 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
         self.mean_ = pipeline_means(z) if self.centred else np.zeros(n)
         z -= self.mean_[:, None].astype(kind)
         q = min(n, d) if self.n_components is None else self.n_components
-        schedule = Schedule(**{f.name: getattr(self, f.name) for f in fields(Schedule)})
         with self._progress() as report:
             parameters, self.scores_ = fit_parameters(
-                lambda part: self._start(part, q), z, schedule, report
+                lambda part: self._start(part, q), z, self, report
             )
         self._set(parameters)
         self.n_data_sets_ = d

@@ -30,24 +30,24 @@ _LOG_NOISE = (-18.0, 6.0)
 _GIVEN, _LARGEST = 20, 250  # entries of a held-out data set
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False, kw_only=True)
 class Schedule:
-    """How to train: arguments of ``MatrixFactorization``, of the same names.
+    """How to train: arguments of ``MatrixFactorization``, which documents them.
 
     Adam's learning rate falls to a tenth by a cosine over the epochs; that of plain gradient
     descent is constant.
     """
 
-    kernel: Kernel
-    noise: str
-    optimizer: Optimizer
-    learning_rate: float
-    epochs: int
-    block: int
-    batch: int
-    validation: float
-    patience: int
-    random_state: int
+    kernel: Kernel = "se"
+    noise: str = "own"
+    epochs: int = 20
+    learning_rate: float = 1e-3
+    block: int = 256
+    batch: int = 32
+    validation: float = 0.1
+    patience: int = 5
+    random_state: int = 0
+    optimizer: Optimizer = "adam"
 
 
 class _Adam:
@@ -93,14 +93,16 @@ def fit_parameters(
     before and after each epoch, smaller is better.
     """
     rng = np.random.default_rng(schedule.random_state)
-    n_held_out = int(schedule.validation * z.shape[1]) if schedule.epochs else 0
-    stop, scores = schedule.epochs, []
-    if n_held_out:
-        order = rng.permutation(z.shape[1])
-        out, rest = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
-        judge = _Judge(schedule.kernel, z[:, out], rng)
-        scores = _train(begin(z[:, rest]), z[:, rest], schedule, stop, rng, judge, report)
-        stop = int(np.argmin(scores))
+    d, stop, scores = z.shape[1], schedule.epochs, []
+    if schedule.epochs and (n_held_out := int(schedule.validation * d)):
+        order = rng.permutation(d)
+        # A single loss cannot be predicted from others of its data set.
+        order = order[(~np.isnan(z[:, order])).sum(axis=0) > 1]
+        out, rest = np.sort(order[:n_held_out]), np.setdiff1d(np.arange(d), order[:n_held_out])
+        if len(out):
+            judge = _Judge(schedule.kernel, z[:, out], rng)
+            scores = _train(begin(z[:, rest]), z[:, rest], schedule, stop, rng, judge, report)
+            stop = int(np.argmin(scores))
     p = begin(z)
     _train(p, z, schedule, stop, rng, None, lambda epoch, score: None)
     return p, scores
@@ -169,7 +171,8 @@ def _batches(
 class _Judge:
     """Mean negative log predictive density of held-out entries of held-out data sets.
 
-    The model is given some losses of each and predicts others, always the same ones.
+    The model is given some losses of each and predicts others, always the same ones. Each data
+    set has two at least.
     """
 
     def __init__(self, kernel: Kernel, z: FloatArray, rng: np.random.Generator) -> None:
@@ -178,10 +181,9 @@ class _Judge:
         for column in range(z.shape[1]):
             known = rng.permutation(np.flatnonzero(~np.isnan(z[:, column])))[:_LARGEST]
             n_given = min(_GIVEN, len(known) // 2)
-            if n_given:
-                given, held_out = known[:n_given], known[n_given:]
-                values = z[:, column].astype(np.float64)
-                self.tasks.append((given, held_out, values[given], values[held_out]))
+            given, held_out = known[:n_given], known[n_given:]
+            values = z[:, column].astype(np.float64)
+            self.tasks.append((given, held_out, values[given], values[held_out]))
 
     def __call__(self, p: Parameters) -> float:
         logs = []
@@ -196,7 +198,7 @@ class _Judge:
                 + b.noise
             )
             logs.append(0.5 * np.mean(np.log(2 * np.pi * v) + (y_held_out - mean) ** 2 / v))
-        return float(np.mean(logs)) if logs else 0.0
+        return float(np.mean(logs))
 
 
 _FILL_ROUNDS = 5  # of predicting what is missing before training
