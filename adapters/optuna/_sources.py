@@ -76,8 +76,8 @@ def read_sources(sources: AnySources | None, task: str | None = None) -> Sources
         own = sources.without(() if task is None else {task})
         own.growing = True  # conditions are found out by the trials
         return Sources(own, Foresight({}, ()), marks)
-    if _holds_studies(sources):
-        of_storage = _names_storage(sources)
+    of_storage = _are_stored(sources)
+    if of_storage is not None:
         records, distributions, marks = _of_studies(sources, of_storage)  # type: ignore[arg-type]
         memory = TaskMemory(records, task=task, growing=True, filling=of_storage, logger=_logger)
     elif isinstance(sources, Mapping):
@@ -104,25 +104,25 @@ def read_sources(sources: AnySources | None, task: str | None = None) -> Sources
 
 def read_known(memory: AnySources | None) -> Known:
     """``read_memory``, which takes a storage of studies, and its address, too."""
-    if _holds_studies(memory):
-        return _of_studies(memory, _names_storage(memory))[0]  # type: ignore[arg-type]
-    return read_memory(memory)  # type: ignore[arg-type]
+    of_storage = _are_stored(memory)
+    if of_storage is None:
+        return read_memory(memory)  # type: ignore[arg-type]
+    return _of_studies(memory, of_storage)[0]  # type: ignore[arg-type]
 
 
-def _names_storage(sources: Any) -> bool:
-    """Whether studies come from a storage, in which the user has not picked them."""
-    each = [sources] if isinstance(sources, str) or not isinstance(sources, Sequence) else sources
-    return any(isinstance(item, BaseStorage | str) for item in each)
+def _are_stored(sources: Any) -> bool | None:
+    """Whether studies come from a storage, in which the user has not picked them.
 
-
-def _holds_studies(sources: Any) -> bool:
-    if isinstance(sources, Study | BaseStorage):
-        return True
+    None if there are no studies among the sources.
+    """
     if isinstance(sources, str):
-        return owns(sources) and not _is_store(sources)
+        return True if owns(sources) and not _is_store(sources) else None
+    if isinstance(sources, Study | BaseStorage):
+        return isinstance(sources, BaseStorage)
     if isinstance(sources, Mapping):
-        return all(isinstance(study, Study) for study in sources.values())
-    return isinstance(sources, Sequence) and any(map(_holds_studies, sources))
+        return False if all(isinstance(study, Study) for study in sources.values()) else None
+    found = map(_are_stored, sources) if isinstance(sources, Sequence) else ()
+    return max((stored for stored in found if stored is not None), default=None)
 
 
 def _is_store(address: str) -> bool:

@@ -64,15 +64,15 @@ def optimizer(
     allowed = "a sampler, its class or another factory, or the name of one"
     check_kind("optimizer", factory, (BaseSampler, Callable), allowed)
     stops = _find("pruner", pruner or NopPruner(), "optuna.pruners")
+    stops = stops() if isinstance(stops, type) else stops
+    check_kind("optimizer", stops, BasePruner, "a pruner as pruner=, its class or its name")
     while isinstance(named, partial):
         named = named.func
     if name is None:
         name = getattr(named, "__qualname__", type(named).__qualname__)
     if arguments and callable(factory):
         factory = partial(factory, **arguments)
-    return NamedMethod(
-        name, partial(_start, factory, stops() if isinstance(stops, type) else stops)
-    )
+    return NamedMethod(name, partial(_start, factory, stops))
 
 
 def _find(kind: str, name: Any, *modules: str) -> Any:

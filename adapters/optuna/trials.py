@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -364,13 +365,25 @@ def _is_journal(path: Path) -> bool:
 # --- its log --------------------------------------------------------------------------------
 
 
+_changing = threading.Lock()
+_levels: list[int] = []  # the log's own, then those of the blocks that run; empty without any
+
+
 @contextmanager
 def quiet(level: int = logging.WARNING) -> Iterator[None]:
-    """Hide Optuna's log below a level, for studies that the user did not ask for."""
+    """Hide Optuna's log below a level, for studies that the user did not ask for.
+
+    Blocks of several threads may overlap: the last one to end restores the log's own level.
+    """
     logger = logging.getLogger("optuna")
-    before = logger.level
-    logger.setLevel(max(before, level))
+    with _changing:
+        _levels.extend([level] if _levels else [logger.level, level])
+        logger.setLevel(max(_levels))
     try:
         yield
     finally:
-        logger.setLevel(before)
+        with _changing:
+            _levels.remove(level)
+            logger.setLevel(max(_levels))
+            if len(_levels) == 1:
+                _levels.clear()
