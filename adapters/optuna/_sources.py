@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
@@ -201,16 +201,22 @@ def _widest(distributions: Sequence[BaseDistribution]) -> BaseDistribution | Non
     # A range that had one value may lie below a logarithmic scale, or between the steps.
     log = low > 0 and all(d.log for d in wide)
     step = wide[0].step
-    is_even = all(d.step == step for d in wide)
-    if log or not is_even or any(_is_between(d.low, low, step) for d in distinct):
-        step = 1 if kind is IntDistribution else None
+    if log or any(d.step != step for d in wide):
+        step = None
+    elif step is not None:
+        if any(abs(_on_steps(d.low, wide[0]) - d.low) > 1e-9 * step for d in distinct):
+            step = None
+        else:  # Optuna shortens a range that ends beside a step by a rounding error
+            low, high = _on_steps(low, wide[0]), _on_steps(high, wide[0])
+    if step is None and kind is IntDistribution:
+        step = 1
     made: BaseDistribution = kind(low, high, log=log, step=step)
     return made
 
 
-def _is_between(value: float, low: float, step: float | None) -> bool:
-    """Whether a value lies between the steps from ``low``."""
-    if step is None or isinstance(step, int):
-        return bool(step and (value - low) % step)
-    # Not %, by which 0.3 is nearly a whole step of 0.1 too far.
-    return abs(math.remainder(value - low, step)) > 1e-9 * step
+def _on_steps(value: float, grid: Any) -> float:
+    """The nearest value on the steps of ``grid``, also beyond its ends, without rounding error."""
+    numbers = (value, grid.low, grid.step)
+    exact = [Fraction(n if isinstance(n, int) else f"{n:.15g}") for n in numbers]
+    first, step = exact[1:]
+    return type(value)(first + round((exact[0] - first) / step) * step)
