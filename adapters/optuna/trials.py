@@ -295,24 +295,20 @@ def open_storage(source: str) -> BaseStorage | str:
     one without any table is a storage without studies. See ``tables_of`` for what is raised.
     """
     check_exists(source)
-    if "://" in source:
-        return _open_database(source)
-    path = as_path(source)
-    if not path.is_file() or not _is_journal(path):
+    if "://" not in source:
+        path = as_path(source)
+        if path.is_file() and _is_journal(path):
+            return optuna.storages.JournalStorage(JournalFileBackend(str(path)))
         hint = hint_of_database(source) or (
             " Studies are read from such a file, or from a database by its address, as in"
             " 'sqlite:///studies.db'."
         )
         raise ValueError(f"{source!r} is not a journal file of Optuna.{hint}")
-    return optuna.storages.JournalStorage(JournalFileBackend(str(path)))
-
-
-def _open_database(address: str) -> BaseStorage | str:
-    tables, shown = sorted(tables_of(address)), repr(without_password(address))
+    tables, shown = sorted(tables_of(source)), repr(without_password(source))
     if not tables:
         return optuna.storages.InMemoryStorage()
     if STUDIES.issubset(tables):
-        return address
+        return source
     if STORE in tables:
         raise ValueError(
             f"{shown} is a store of runs (MetaStore), and holds no studies of Optuna:"

@@ -112,6 +112,6 @@ def _plane(
     main = vectors[:, order]
     main = main * np.where(main[np.abs(main).argmax(axis=0), np.arange(len(order))] < 0, -1.0, 1.0)
     places = np.pad(centred @ main, ((0, 0), (0, 2 - len(order))))
-    total = float(values.sum()) or 1.0
-    shares = [max(float(values[i]), 0.0) / total for i in order] + [0.0] * (2 - len(order))
+    shares = np.zeros(2)
+    shares[: len(order)] = values[order].clip(min=0.0) / (values.sum() or 1.0)
     return places, [f"Main axis {i} ({s:.0%})" for i, s in enumerate(shares, start=1)]
