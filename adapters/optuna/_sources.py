@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
@@ -76,8 +76,8 @@ def read_sources(sources: AnySources | None, task: str | None = None) -> Sources
         own = sources.without(() if task is None else {task})
         own.growing = True  # conditions are found out by the trials
         return Sources(own, Foresight({}, ()), marks)
-    if _holds_studies(sources):
-        of_storage = _names_storage(sources)
+    of_storage = _are_stored(sources)
+    if of_storage is not None:
         records, distributions, marks = _of_studies(sources, of_storage)  # type: ignore[arg-type]
         memory = TaskMemory(records, task=task, growing=True, filling=of_storage, logger=_logger)
     elif isinstance(sources, Mapping):
@@ -104,25 +104,25 @@ def read_sources(sources: AnySources | None, task: str | None = None) -> Sources
 
 def read_known(memory: AnySources | None) -> Known:
     """``read_memory``, which takes a storage of studies, and its address, too."""
-    if _holds_studies(memory):
-        return _of_studies(memory, _names_storage(memory))[0]  # type: ignore[arg-type]
-    return read_memory(memory)  # type: ignore[arg-type]
+    of_storage = _are_stored(memory)
+    if of_storage is None:
+        return read_memory(memory)  # type: ignore[arg-type]
+    return _of_studies(memory, of_storage)[0]  # type: ignore[arg-type]
 
 
-def _names_storage(sources: Any) -> bool:
-    """Whether studies come from a storage, in which the user has not picked them."""
-    each = [sources] if isinstance(sources, str) or not isinstance(sources, Sequence) else sources
-    return any(isinstance(item, BaseStorage | str) for item in each)
+def _are_stored(sources: Any) -> bool | None:
+    """Whether studies come from a storage, in which the user has not picked them.
 
-
-def _holds_studies(sources: Any) -> bool:
-    if isinstance(sources, Study | BaseStorage):
-        return True
+    None if there are no studies among the sources.
+    """
     if isinstance(sources, str):
-        return owns(sources) and not _is_store(sources)
+        return True if owns(sources) and not _is_store(sources) else None
+    if isinstance(sources, Study | BaseStorage):
+        return isinstance(sources, BaseStorage)
     if isinstance(sources, Mapping):
-        return all(isinstance(study, Study) for study in sources.values())
-    return isinstance(sources, Sequence) and any(map(_holds_studies, sources))
+        return False if all(isinstance(study, Study) for study in sources.values()) else None
+    found = map(_are_stored, sources) if isinstance(sources, Sequence) else ()
+    return max((stored for stored in found if stored is not None), default=None)
 
 
 def _is_store(address: str) -> bool:
@@ -201,16 +201,22 @@ def _widest(distributions: Sequence[BaseDistribution]) -> BaseDistribution | Non
     # A range that had one value may lie below a logarithmic scale, or between the steps.
     log = low > 0 and all(d.log for d in wide)
     step = wide[0].step
-    is_even = all(d.step == step for d in wide)
-    if log or not is_even or any(_is_between(d.low, low, step) for d in distinct):
-        step = 1 if kind is IntDistribution else None
+    if log or any(d.step != step for d in wide):
+        step = None
+    elif step is not None:
+        if any(abs(_on_steps(d.low, wide[0]) - d.low) > 1e-9 * step for d in distinct):
+            step = None
+        else:  # Optuna shortens a range that ends beside a step by a rounding error
+            low, high = _on_steps(low, wide[0]), _on_steps(high, wide[0])
+    if step is None and kind is IntDistribution:
+        step = 1
     made: BaseDistribution = kind(low, high, log=log, step=step)
     return made
 
 
-def _is_between(value: float, low: float, step: float | None) -> bool:
-    """Whether a value lies between the steps from ``low``."""
-    if step is None or isinstance(step, int):
-        return bool(step and (value - low) % step)
-    # Not %, by which 0.3 is nearly a whole step of 0.1 too far.
-    return abs(math.remainder(value - low, step)) > 1e-9 * step
+def _on_steps(value: float, grid: Any) -> float:
+    """The nearest value on the steps of ``grid``, also beyond its ends, without rounding error."""
+    numbers = (value, grid.low, grid.step)
+    exact = [Fraction(n if isinstance(n, int) else f"{n:.15g}") for n in numbers]
+    first, step = exact[1:]
+    return type(value)(first + round((exact[0] - first) / step) * step)

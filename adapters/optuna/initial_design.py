@@ -27,7 +27,7 @@ from automl_plugins.streams import Streams
 
 from ._sources import read_known
 from .space import Distributions, distributions_in, read_space, value_in
-from .trials import check_study
+from .trials import check_study, quiet
 
 #: A search space: distributions, a space, a study with trials in it, or the objective itself.
 SearchSpace = (
@@ -144,7 +144,8 @@ def _find_space(source: SearchSpace) -> Distributions | ConfigurationSpace:
         )
     if isinstance(source, Mapping | ConfigurationSpace) or not callable(source):
         return source
-    traced = optuna.create_study(sampler=RandomSampler(seed=0)).ask()
+    with quiet():
+        traced = optuna.create_study(sampler=RandomSampler(seed=0)).ask()
     with contextlib.suppress(Exception):  # what it asked for before a failure counts
         source(traced)
     if not traced.distributions:

@@ -362,9 +362,9 @@ class ProposerSampler(SeededSampler):
             facts["value"] = facts.pop("loss")
         if callable(self._cost):
             facts["unit"] = ""  # money, or energy
-        fixed = ~np.isnan(union.fixed(_private.held_values(study, trial)))
-        if fixed.any():
-            facts["fixed"] = [n for n, f in zip(union.vectors.names, fixed, strict=True) if f]
+        held = union.fixed(_private.held_values(study, trial))
+        if fixed := [name for name, i in union.column.items() if not np.isnan(held[i])]:
+            facts["fixed"] = fixed
         _private.write_explanation(study, trial, facts)
         if shares is not None:
             _private.write_shares(study, trial, shares)

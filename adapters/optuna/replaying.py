@@ -65,6 +65,8 @@ def optimizer(
     allowed = "a sampler, its class or another factory, or the name of one"
     check_kind("optimizer", factory, (BaseSampler, Callable), allowed)
     stops = _find("pruner", pruner or NopPruner(), "optuna.pruners")
+    stops = stops() if isinstance(stops, type) else stops
+    check_kind("optimizer", stops, BasePruner, "a pruner as pruner=, its class or its name")
     while isinstance(named, partial):
         named = named.func
     if name is None:
@@ -77,9 +79,7 @@ def optimizer(
         except TypeError as error:
             raise TypeError(f"{name} does not take these arguments: {error}.") from None
         factory = partial(factory, **arguments)
-    return NamedMethod(
-        name, partial(_start, factory, stops() if isinstance(stops, type) else stops)
-    )
+    return NamedMethod(name, partial(_start, factory, stops))
 
 
 def _find(kind: str, name: Any, *modules: str) -> Any:

@@ -206,9 +206,8 @@ def _listed_steps(distribution: BaseDistribution) -> SteppedValues | None:
     steps = steps_of(distribution)
     if steps is None or steps.n > _MOST_LISTED:
         return None
-    if isinstance(distribution, IntDistribution) and distribution.step == 1:
-        return None if steps.listed is None else steps
-    return steps
+    is_range = isinstance(distribution, IntDistribution) and distribution.step == 1
+    return None if is_range and steps.listed is None else steps
 
 
 def _listed_value(steps: SteppedValues, i: int) -> Any:
@@ -217,11 +216,10 @@ def _listed_value(steps: SteppedValues, i: int) -> Any:
 
 def snap(distribution: BaseDistribution, value: Any) -> Any:
     """A value as in ``space_of_trials``: in steps of 0.1, 0.3 is 0.30000000000000004."""
-    if isinstance(distribution, FloatDistribution):
-        steps = _listed_steps(distribution)
-        if steps is not None:
-            return _listed_value(steps, round(steps.steps.index(np.array([value]))[0]))
-    return value
+    steps = _listed_steps(distribution) if isinstance(distribution, FloatDistribution) else None
+    if steps is None:
+        return value
+    return _listed_value(steps, round(steps.steps.index(np.array([value]))[0]))
 
 
 # --- a space as distributions ----------------------------------------------------------------

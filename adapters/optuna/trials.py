@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -294,24 +295,20 @@ def open_storage(source: str) -> BaseStorage | str:
     one without any table is a storage without studies. See ``tables_of`` for what is raised.
     """
     check_exists(source)
-    if "://" in source:
-        return _open_database(source)
-    path = as_path(source)
-    if not path.is_file() or not _is_journal(path):
+    if "://" not in source:
+        path = as_path(source)
+        if path.is_file() and _is_journal(path):
+            return optuna.storages.JournalStorage(JournalFileBackend(str(path)))
         hint = hint_of_database(source) or (
             " Studies are read from such a file, or from a database by its address, as in"
             " 'sqlite:///studies.db'."
         )
         raise ValueError(f"{source!r} is not a journal file of Optuna.{hint}")
-    return optuna.storages.JournalStorage(JournalFileBackend(str(path)))
-
-
-def _open_database(address: str) -> BaseStorage | str:
-    tables, shown = sorted(tables_of(address)), repr(without_password(address))
+    tables, shown = sorted(tables_of(source)), repr(without_password(source))
     if not tables:
         return optuna.storages.InMemoryStorage()
     if STUDIES.issubset(tables):
-        return address
+        return source
     if STORE in tables:
         raise ValueError(
             f"{shown} is a store of runs (MetaStore), and holds no studies of Optuna:"
@@ -364,13 +361,25 @@ def _is_journal(path: Path) -> bool:
 # --- its log --------------------------------------------------------------------------------
 
 
+_changing = threading.Lock()
+_levels: list[int] = []  # the log's own, then those of the blocks that run; empty without any
+
+
 @contextmanager
 def quiet(level: int = logging.WARNING) -> Iterator[None]:
-    """Hide Optuna's log below a level, for studies that the user did not ask for."""
+    """Hide Optuna's log below a level, for studies that the user did not ask for.
+
+    Blocks of several threads may overlap: the last one to end restores the log's own level.
+    """
     logger = logging.getLogger("optuna")
-    before = logger.level
-    logger.setLevel(max(before, level))
+    with _changing:
+        _levels.extend([level] if _levels else [logger.level, level])
+        logger.setLevel(max(_levels))
     try:
         yield
     finally:
-        logger.setLevel(before)
+        with _changing:
+            _levels.remove(level)
+            logger.setLevel(max(_levels))
+            if len(_levels) == 1:
+                _levels.clear()

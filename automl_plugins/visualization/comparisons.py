@@ -23,10 +23,9 @@ from automl_plugins.statistics.runs import UNITS, Unit, runs_of
 from automl_plugins.visualization._drawing import (
     GREY,
     MAX_POINTS,
-    graph_objects,
     line_styles,
+    new_figure,
     plain,
-    set_titles,
     translucent,
 )
 
@@ -124,7 +123,8 @@ def _draw_curves(
         lower, upper = mean - half, mean + half
         if band == "quartiles":
             lower, upper = np.quantile(scores, [0.25, 0.75], axis=0)
-    figure = graph_objects().Figure()
+    figure = new_figure(titles[0], note, _AXES[unit], titles[1])
+    figure.update_xaxes(type="log" if unit == "seconds" else "linear")
     for i, (method, style) in enumerate(line_styles(names).items()):
         name = plain(method)
         if band is not None:
@@ -149,8 +149,6 @@ def _draw_curves(
             legendgroup=name,
             name=name,
         )
-    set_titles(figure, titles[0], note, _AXES[unit], titles[1])
-    figure.update_xaxes(type="log" if unit == "seconds" else "linear")
     return figure
 
 
@@ -223,7 +221,14 @@ def plot_rank_diagram(comparison: Comparison, *, budget: float | None = None) ->
             f" {type(comparison).__name__}."
         )
     result = comparison.at(budget)
-    figure = graph_objects().Figure()
+    tested = not result.pairs["p_finner"].isna().all()
+    at = "" if result.budget is None else f" at {format_number(result.budget)} {comparison.unit}"
+    joined = f"joined: not different at alpha={comparison.alpha:g}, Wilcoxon with Finner"
+    if comparison.control is not None:
+        joined += f"; compared with {comparison.control} only"
+    if not tested:
+        joined = "one task only: nothing could be tested"
+    figure = new_figure(f"Average ranks{at}", joined, "Average rank")
     styles = line_styles(comparison.methods)
     rank_of: dict[Hashable, float] = dict(result.ranks.items())
     n, margin = len(rank_of), 0
@@ -242,7 +247,6 @@ def plot_rank_diagram(comparison: Comparison, *, budget: float | None = None) ->
             xshift=-6 if left else 6,
             showarrow=False,
         )
-    tested = not result.pairs["p_finner"].isna().all()
     groups = result.groups if tested else []
     for i, group in enumerate(groups, start=1):
         _draw_line(figure, [rank_of[m] for m in group], [-i] * len(group), join_names(group), {})
@@ -252,14 +256,7 @@ def plot_rank_diagram(comparison: Comparison, *, budget: float | None = None) ->
             marker={"color": [styles[m]["color"] for m in group], "size": 9},
             legendgroup="groups",
         )
-    at = "" if result.budget is None else f" at {format_number(result.budget)} {comparison.unit}"
-    joined = f"joined: not different at alpha={comparison.alpha:g}, Wilcoxon with Finner"
-    if comparison.control is not None:
-        joined += f"; compared with {comparison.control} only"
-    if not tested:
-        joined = "one task only: nothing could be tested"
     rows = (n + 1) // 2, len(groups)
-    set_titles(figure, f"Average ranks{at}", joined, "Average rank")
     figure.update_layout(
         xaxis={"range": [0.95, n + 0.05], "dtick": 1},
         yaxis={"visible": False, "range": [-rows[1] - 0.6, rows[0] + 0.6]},

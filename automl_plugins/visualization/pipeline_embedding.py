@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.visualization._drawing import (
-    graph_objects,
     line_styles,
+    new_figure,
     plain,
-    set_titles,
     thin_out,
 )
 
@@ -61,35 +61,44 @@ def plot_pipeline_embedding(
             )
     # By place, as the pipelines are, whatever index a series has.
     labels = None if labels is None else list(labels)
-    names = None if names is None else list(names)
+    texts = None if names is None else np.array([plain(name) for name in names], dtype=object)
     if labels is not None and values is not None:
         raise ValueError("Colours show labels or values: pass one of them.")
     places, axes = _plane(model, dimensions)
     shown = thin_out(n, _MAX_DRAWN)
-    figure = graph_objects().Figure()
+    parts: list[tuple[Hashable, IntArray, dict[str, Any]]] = []
     if labels is None:
         colours = model.mean_ if values is None else np.array(values, dtype=np.float64)
         title = "mean loss" if values is None else ""
         marker = {"color": colours[shown], "colorbar": {"title": title}, "showscale": True}
-        _draw_points(figure, places, shown, names, marker, "pipelines")
+        parts.append(("pipelines", shown, marker))
     else:
-        groups: dict[Hashable, list[int]] = {kind: [] for kind in dict.fromkeys(labels)}
+        groups: dict[Hashable, list[int]] = {kind: [] for kind in labels}
         for row in shown.tolist():
             groups[labels[row]].append(row)
         for kind, style in line_styles(groups).items():
             marker = {"color": style["color"], "symbol": _MARKERS[style["dash"]]}
             if rows := groups[kind]:
-                _draw_points(figure, places, np.array(rows), names, marker, str(kind))
+                parts.append((kind, np.array(rows), marker))
     part = "" if len(shown) == n else f", {len(shown)} of {n} shown"
-    note = f"{n} pipelines, {q} dimensions{part}"
-    set_titles(figure, "Pipelines by latent place", note, *axes)
+    figure = new_figure("Pipelines by latent place", f"{n} pipelines, {q} dimensions{part}", *axes)
     figure.update_layout(yaxis={"scaleanchor": "x"}, showlegend=labels is not None)
+    for name, drawn, marker in parts:
+        figure.add_scattergl(
+            x=places[drawn, 0],
+            y=places[drawn, 1],
+            mode="markers",
+            marker=marker | {"size": 5, "opacity": 0.7},
+            name=plain(name),
+            text=None if texts is None else texts[drawn],
+            hoverinfo="name+x+y" if texts is None else "name+text",
+        )
     return figure
 
 
 def _plane(
     model: MatrixFactorization, dimensions: tuple[int, int] | None
-) -> tuple[np.ndarray[Any, Any], list[str]]:
+) -> tuple[FloatArray, list[str]]:
     """Coordinates (N, 2) and the names of the axes."""
     X = model.embedding_
     n, q = X.shape
@@ -103,25 +112,6 @@ def _plane(
     main = vectors[:, order]
     main = main * np.where(main[np.abs(main).argmax(axis=0), np.arange(len(order))] < 0, -1.0, 1.0)
     places = np.pad(centred @ main, ((0, 0), (0, 2 - len(order))))
-    total = float(values.sum()) or 1.0
-    shares = [max(float(values[i]), 0.0) / total for i in order] + [0.0] * (2 - len(order))
+    shares = np.zeros(2)
+    shares[: len(order)] = values[order].clip(min=0.0) / (values.sum() or 1.0)
     return places, [f"Main axis {i} ({s:.0%})" for i, s in enumerate(shares, start=1)]
-
-
-def _draw_points(
-    figure: go.Figure,
-    places: np.ndarray[Any, Any],
-    rows: np.ndarray[Any, Any],
-    names: Sequence[str] | None,
-    marker: dict[str, Any],
-    name: str,
-) -> None:
-    figure.add_scattergl(
-        x=places[rows, 0],
-        y=places[rows, 1],
-        mode="markers",
-        marker=marker | {"size": 5, "opacity": 0.7},
-        name=plain(name),
-        text=None if names is None else [names[i] for i in rows.tolist()],
-        hoverinfo="name+text" if names is not None else "name+x+y",
-    )

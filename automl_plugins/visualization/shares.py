@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from automl_plugins._arguments import check_choice, check_integer
 from automl_plugins.arrays import FloatArray, IntArray
@@ -16,24 +17,24 @@ from automl_plugins.frameworks import Shares, adapter_of, ask_adapter
 from automl_plugins.statistics.runs import UNITS, Unit
 from automl_plugins.visualization._drawing import (
     GREY,
-    draw_area,
-    graph_objects,
     line_styles,
+    new_figure,
     plain,
-    set_titles,
     thin_out,
+    translucent,
 )
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-
+_Area = tuple[Hashable, FloatArray, dict[str, str]]  # name, shares (n,), style
 _TITLES: dict[Unit, tuple[str, str]] = {
     "trials": ("Pulls", "Share of the pulls so far (%)"),
     "seconds": ("Seconds of all pulls", "Share of the seconds so far (%)"),
 }
 _HOVER_WIDTH = 90  # characters
-_LIGHT = "#c7c7c7"
+_OPACITY = {"solid": 0.7, "dash": 0.4, "dot": 0.2}  # distinguishes areas of one colour
+_OWN, _REST = {"color": GREY, "dash": "solid"}, {"color": "#c7c7c7", "dash": "solid"}
 
 
 def plot_arm_allocation(source: Any, *, unit: Unit = "trials", **options: Any) -> go.Figure:
@@ -66,22 +67,45 @@ def plot_arm_allocation(source: Any, *, unit: Unit = "trials", **options: Any) -
     of_arms[report.records.arm, np.arange(len(cost))] = cost
     # As long as the pulls cost nothing, every share is 0.
     shares = 100.0 * np.cumsum(of_arms, axis=1) / np.where(spent[1:] > 0, spent[1:], 1.0)
-    figure = graph_objects().Figure()
+    figure = _new_figure("Allocation to arms", note, *_TITLES[unit])
     if len(cost):
         shown = thin_out(len(cost))
         styles = list(line_styles(range(len(report.names))).values())
         for k in np.argsort(-shares[:, -1], kind="stable").tolist():
-            draw_area(figure, report.names[k], spent[1:][shown], shares[k, shown], styles[k])
+            _draw_area(figure, report.names[k], spent[1:][shown], shares[k, shown], styles[k])
     for index, opened in enumerate(report.opened):
         _draw_round(figure, report, index, float(spent[min(opened, len(cost))]))
-    _title_shares(figure, "Allocation to arms", note, *_TITLES[unit])
     return figure
 
 
-def _title_shares(figure: go.Figure, title: str, note: str, x: str, y: str) -> None:
-    set_titles(figure, title, note, x, y)
+def _new_figure(title: str, note: str, x: str, y: str) -> go.Figure:
+    figure = new_figure(title, note, x, y)
     figure.update_yaxes(range=[0, 100])
-    figure.update_layout(legend={"traceorder": "normal"})  # plotly reverses it for stacked areas
+    # plotly reverses the legend of stacked areas
+    return figure.update_layout(legend={"traceorder": "normal"})
+
+
+def _draw_area(
+    figure: go.Figure,
+    name: Hashable,
+    x: npt.NDArray[Any],
+    percent: FloatArray,
+    style: dict[str, str],
+    *,
+    shape: str = "linear",
+) -> None:
+    """Stack an area on top of the others, in a style of ``line_styles``."""
+    figure.add_scatter(
+        x=x,
+        y=percent,
+        mode="lines" if len(x) > 1 else "lines+markers",
+        line={"width": 1, "shape": shape, **style},
+        fillcolor=translucent(style["color"], _OPACITY[style["dash"]]),
+        stackgroup="shares",
+        showlegend=True,
+        name=plain(name),
+        hovertemplate="%{y:.1f} %",
+    )
 
 
 def _costs(report: ArmReport, unit: Unit) -> tuple[FloatArray, str]:
@@ -132,30 +156,21 @@ def plot_source_weights(source: Any, *, n_sources: int = 8) -> go.Figure:
         TypeError: If no adapter knows the source, or an evaluation has no shares by name.
     """
     check_integer("n_sources", n_sources, 0)
-    shares = _read_shares("source_shares", source)
-    if not shares:
-        raise ValueError(
-            "No evaluation was proposed with the help of earlier tasks: use a sampler that learns"
-            " from them, such as TSTSampler."
-        )
-    figure = graph_objects().Figure()
-    numbers, each = _columns(shares)
-    names = list(each)
-    styles = line_styles(names[:n_sources])
-    own = 1.0 - sum(each.values(), np.zeros(len(numbers)))
-    rows = [("this search", np.maximum(0.0, own), {"color": GREY, "dash": "solid"})]
-    rows += [(name, each[name], styles[name]) for name in names[:n_sources]]
-    n = len(names)
+    numbers, each = _read_shares(
+        "source_shares",
+        source,
+        "No evaluation was proposed with the help of earlier tasks: use a sampler that learns"
+        " from them, such as TSTSampler.",
+    )
+    n, none = len(each), np.zeros(len(numbers))
+    styles = line_styles(list(each)[:n_sources])
+    rows: list[_Area] = [("this search", np.maximum(0.0, 1.0 - sum(each.values(), none)), _OWN)]
+    rows += [(name, each[name], style) for name, style in styles.items()]
     if n > n_sources:
         rest = f"{n - n_sources} other sources" if n_sources else "sources"
-        others = sum((each[name] for name in names[n_sources:]), np.zeros(len(numbers)))
-        rows.append((rest, others, {"color": _LIGHT, "dash": "solid"}))
-    for name, row, style in rows:
-        draw_area(figure, name, numbers, 100.0 * row, style, shape="hv")
-    note = f"{format_count(len(numbers), 'proposal')}, {format_count(n, 'source')} with a share"
-    titles = ("Number of the evaluation", "Share in the proposal (%)")
-    _title_shares(figure, "Weights of the sources", note, *titles)
-    return figure
+        rows.append((rest, sum(list(each.values())[n_sources:], none), _REST))
+    note = f"{format_count(n, 'source')} with a share"
+    return _draw_shares("Weights of the sources", note, "Share in the proposal (%)", numbers, rows)
 
 
 def plot_member_trust(source: Any) -> go.Figure:
@@ -173,37 +188,40 @@ def plot_member_trust(source: Any) -> go.Figure:
         ValueError: If no evaluation was proposed by a committee.
         TypeError: If no adapter knows the source, or an evaluation has no shares by name.
     """
-    trust = _read_shares("member_trust", source)
-    if not trust:
-        raise ValueError(
-            "No evaluation was proposed by a committee: use AutoSampler (Optuna), auto (Hyperopt)"
-            " or AutoFacade (SMAC), with more evaluations than the start design has."
-        )
-    figure = graph_objects().Figure()
-    numbers, each = _columns(trust)
-    for name, style in line_styles(each).items():
-        draw_area(figure, str(name), numbers, 100.0 * each[str(name)], style, shape="hv")
-    note = (
-        f"{format_count(len(numbers), 'proposal')}, {format_count(len(each), 'member')} with trust"
+    numbers, each = _read_shares(
+        "member_trust",
+        source,
+        "No evaluation was proposed by a committee: use AutoSampler (Optuna), auto (Hyperopt)"
+        " or AutoFacade (SMAC), with more evaluations than the start design has.",
     )
-    titles = ("Number of the evaluation", "Trust (%)")
-    _title_shares(figure, "Trust in the members of the committee", note, *titles)
+    rows = [(name, each[name], style) for name, style in line_styles(each).items()]
+    note = f"{format_count(len(each), 'member')} with trust"
+    title = "Trust in the members of the committee"
+    return _draw_shares(title, note, "Trust (%)", numbers, rows)
+
+
+def _draw_shares(
+    title: str, note: str, y: str, numbers: IntArray, rows: Iterable[_Area]
+) -> go.Figure:
+    """Stack the areas ``rows`` over the numbers of the evaluations (n,)."""
+    note = f"{format_count(len(numbers), 'proposal')}, {note}"
+    figure = _new_figure(title, note, "Number of the evaluation", y)
+    for name, row, style in rows:
+        _draw_area(figure, name, numbers, 100.0 * row, style, shape="hv")
     return figure
 
 
-def _read_shares(part: str, source: Any) -> Shares:
-    """Shares as they are, or as they are read of a framework's object, which may be a mapping."""
-    if isinstance(source, Mapping) and adapter_of(source) is None:
-        return source
-    shares: Shares = ask_adapter(part, source)
-    return shares
-
-
-def _columns(shares: Shares) -> tuple[IntArray, dict[str, FloatArray]]:
+def _read_shares(part: str, source: Any, none: str) -> tuple[IntArray, dict[Hashable, FloatArray]]:
     """Numbers of the evaluations (n,), and shares (n,) by name, the largest mean first.
 
-    Names without any share are left out.
+    Names without any share are left out; ``none`` is the error where no evaluation has shares.
     """
+    shares: Shares = source
+    # What a framework has may be a mapping, too.
+    if not isinstance(source, Mapping) or adapter_of(source) is not None:
+        shares = ask_adapter(part, source)
+    if not shares:
+        raise ValueError(none)
     for number, named in shares.items():
         if not isinstance(named, Mapping):
             raise TypeError(

@@ -53,6 +53,11 @@ def test_each_label_has_its_points(model: MatrixFactorization) -> None:
     assert shown == figure
 
 
+def test_names_of_pipelines_are_no_html(model: MatrixFactorization) -> None:
+    points = plot_pipeline_embedding(model, names=["a<b>c & d"] * 12).data[0]
+    assert set(points.text) == {"a&lt;b&gt;c &amp; d"}
+
+
 def test_values_are_colours(model: MatrixFactorization) -> None:
     points = plot_pipeline_embedding(model, values=[float(i) for i in range(12)]).data[0]
     np.testing.assert_array_equal(points.marker.color, np.arange(12.0))

@@ -225,7 +225,9 @@ def test_bad_input_enqueues_nothing(options: dict[str, Any], error: str) -> None
     assert not study.trials
 
 
-def test_the_space_is_read_from_the_objective_or_a_study() -> None:
+def test_the_space_is_read_from_the_objective_or_a_study(
+    log: pytest.LogCaptureFixture,
+) -> None:
     calls: list[dict[str, Any]] = []
 
     def objective(trial: Trial) -> float:
@@ -237,7 +239,10 @@ def test_the_space_is_read_from_the_objective_or_a_study() -> None:
 
     expected = suggested(optuna.create_study(), search_space=MODEL)
     study = optuna.create_study()
+    optuna.logging.set_verbosity(optuna.logging.INFO)
     assert suggested(study, search_space=objective) == expected and len(calls) == 1
+    assert "A new study" not in log.text  # the user made no other one
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
     assert len(fixed(study)) == len(study.trials) == 5
     earlier = optuna.create_study()
     earlier.optimize(objective, n_trials=1)

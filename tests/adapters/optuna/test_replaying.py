@@ -14,6 +14,7 @@ import numpy as np
 import optuna
 import pytest
 from automl_plugins.adapters.optuna import SECONDS, AutoSampler, GBQRSampler, curves, optimizer
+from automl_plugins.adapters.optuna.trials import quiet
 from ConfigSpace import (
     Categorical,
     ConfigurationSpace,
@@ -156,6 +157,24 @@ def test_what_cannot_be_a_method_is_refused(
 def test_arguments_that_a_sampler_does_not_take_are_refused_at_once() -> None:
     with pytest.raises(TypeError, match=r"TPESampler does not take these arguments: .*n_start'"):
         optimizer("TPESampler", n_start=3)
+
+
+@pytest.mark.parametrize("pruner", [3, optuna.pruners.MedianPruner().prune])
+def test_what_is_no_pruner_is_refused(pruner: Any) -> None:
+    with pytest.raises(TypeError, match="optimizer takes a pruner as pruner=, its class or its"):
+        optimizer("RandomSampler", pruner=pruner)
+    assert optimizer("RandomSampler", pruner=optuna.pruners.MedianPruner).name == "RandomSampler"
+
+
+def test_searches_in_threads_leave_the_log_as_it_was() -> None:
+    before = optuna.logging.get_verbosity()
+    first, second = quiet(logging.ERROR), quiet(logging.WARNING)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)  # as two threads do that overlap
+    assert optuna.logging.get_verbosity() == logging.WARNING
+    second.__exit__(None, None, None)
+    assert optuna.logging.get_verbosity() == before < logging.WARNING
 
 
 def test_the_seed_of_an_instance_rules() -> None:

@@ -153,6 +153,21 @@ def test_the_widest_distributions_are_expected() -> None:
             FloatDistribution(0.3, 0.3),
             FloatDistribution(0, 1),
         ),
+        (  # the fourth and the eighth value in steps of 0.1, as a search proposes them
+            FloatDistribution(0, 0.2, step=0.1),
+            FloatDistribution(3 * 0.1, 3 * 0.1),
+            FloatDistribution(0, 0.3, step=0.1),
+        ),
+        (
+            FloatDistribution(-0.1, 0.1, step=0.1),
+            FloatDistribution(-0.1 + 8 * 0.1, -0.1 + 8 * 0.1),
+            FloatDistribution(-0.1, 0.7, step=0.1),
+        ),
+        (
+            FloatDistribution(0.5, 1, step=0.1),
+            FloatDistribution(3 * 0.1, 3 * 0.1),
+            FloatDistribution(0.3, 1, step=0.1),
+        ),
     ],
 )
 def test_a_single_value_is_expected_too(wide: Any, single: Any, expected: Any) -> None:
