@@ -60,6 +60,7 @@ class InnerSamplers:
 
     def __init__(self, inner: Inner, default: Callable[[int], Factory], streams: Streams) -> None:
         self._takes_keyword = inner is None or _takes_keyword(inner)
+        self._proposing: ProposerSampler | None = None  # one for all trials, if inner is its class
         if inner is not None and not isinstance(inner, BaseSampler):
             made = self._make(inner, 0) if callable(inner) else inner
             if not isinstance(made, BaseSampler):
@@ -67,6 +68,8 @@ class InnerSamplers:
                     "inner must be a sampler, a function of a seed that returns one, or None;"
                     f" got {inner!r}" + (f", which returns {made!r}." if callable(inner) else ".")
                 )
+            is_class = isinstance(getattr(inner, "func", inner), type)  # also in a partial
+            self._proposing = made if is_class and isinstance(made, ProposerSampler) else None
         self._inner = inner
         self._default_for = default
         self.default = inner is None  # whether the samplers are not the user's
@@ -103,6 +106,8 @@ class InnerSamplers:
                 sampler.reseed_rng()
 
     def _fresh(self, n_arms: int, seed: int) -> BaseSampler:
+        if self._proposing is not None:  # which reads its memory once
+            return self._proposing.with_seed(seed)
         factory = self._inner or self._default_for(n_arms)
         made: BaseSampler = self._make(factory, seed)
         if isinstance(made, GridSampler):  # trials take places in its order, which the seed makes

@@ -62,7 +62,9 @@ class ArmSampler(SeededSampler):
     proposed by the arm's sampler, which sees the trials of its arm only. If the first complete
     trial has not asked for the parameter, the next one fails with an error that lists the
     categorical parameters. If only some trials ask for it, declare it in ``search_space``; until
-    a trial has asked for it, one such sampler proposes everything.
+    a trial has asked for it, one such sampler proposes everything. A trial that does not ask
+    counts for the arm whose sampler proposed it, unless it failed. Equal choices (1, 1.0, True)
+    are a ValueError: Optuna stores the first one for all of them.
 
     With ``split`` the arms are cells of the search space: the ranges of its parameters are cut.
     The arm's sampler sees the trials of its cell only and proposes within it.

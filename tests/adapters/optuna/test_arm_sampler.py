@@ -391,6 +391,19 @@ def test_a_numerical_arm_is_refused_with_advice() -> None:
         study.optimize(zoo, n_trials=1)
 
 
+@pytest.mark.parametrize("choices", [(0, "a", False), (1, True), (1.0, 1), ("a", "a")])
+@recipes
+def test_equal_choices_are_refused(recipe: Callable[..., ArmSampler], choices: Any) -> None:
+    """Optuna stores the first of them for all, so the others would never have a trial."""
+    words = f"equal choices {choices[0]!r} and {choices[-1]!r}: Optuna stores the first"
+    study = optuna.create_study(sampler=recipe())
+    with pytest.raises(ValueError, match=words):
+        study.optimize(lambda t: t.suggest_categorical("algorithm", choices), n_trials=9)
+    assert [t.state for t in study.trials] == [TrialState.FAIL]
+    with pytest.raises(ValueError, match=words):
+        recipe(search_space=arm_choices(*choices))
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
