@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from optuna.logging import get_logger
+from optuna.samplers import RandomSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
@@ -34,7 +35,7 @@ from automl_plugins.bandits.successive_filtering import (
 )
 from automl_plugins.records.trial import Status
 
-from . import _inner, _private
+from . import _private
 from ._arm_memory import Budget, Situation
 from ._arms import Choices, Split
 from ._inner import Inner
@@ -95,7 +96,7 @@ class WeightedModelSampler(ArmSampler):
         inner: Inner = None,
         **options: Unpack[ArmOptions],
     ) -> None:
-        super().__init__(arm, inner=inner, default_inner=_inner.random, **options)
+        super().__init__(arm, inner=RandomSampler if inner is None else inner, **options)
         if isinstance(weights, Mapping):
             weights_from_numbers(list(weights.values()))  # bad input fails here, not later
             if isinstance(self.declared, Choices):
@@ -206,12 +207,11 @@ class BanditSampler(ArmSampler):
         inner: Inner = None,
         **options: Unpack[ArmOptions],
     ) -> None:
-        super().__init__(arm, inner=inner, default_inner=_inner.tpe, **options)
+        super().__init__(arm, inner=inner, **options)
         self.policy = policy_or_default(policy)
 
     def _choose(self, situation: Situation) -> ArmChoice:
-        records = situation.pulls.records
-        return self.policy.decide(situation.left, records, self._streams, situation.k)
+        return self._by_policy(self.policy, situation, situation.left)
 
 
 class BOASFSampler(ArmSampler):
@@ -286,7 +286,6 @@ class BOASFSampler(ArmSampler):
         super().__init__(
             arm,
             inner=inner,
-            default_inner=_inner.tpe,
             split=None if split is None else Split(split, max_arms),
             **options,
         )
@@ -344,7 +343,7 @@ class BOASFSampler(ArmSampler):
             known = self._known(study)
             done = _private.as_finished(study, trial, state, values)
             view = known.with_finished(known.view(study, trial), done)
-            arms = self._asked(trial) or self._arms(known)
+            arms = self._arms(known, trial)
             budget, unit = self._budget
             # Of all trials: one that has just begun, or failed early, has no arm.
             spent = len(view) if unit == "trials" else np.nansum(view.facts("seconds"))
@@ -360,8 +359,7 @@ class BOASFSampler(ArmSampler):
             return turn.choice
         last = () if turn.current is None else turn.current.arms
         arms = [a for a in last if a in situation.left] or situation.left
-        records = situation.pulls.records
-        return MaxUCB().decide(arms, records, self._streams, situation.k)
+        return self._by_policy(MaxUCB(), situation, arms)
 
     def _record(self, study: Study, trial: FrozenTrial, situation: Situation) -> None:
         """Store the rounds that are opened for a trial."""

@@ -379,6 +379,15 @@ def test_an_arm_that_only_some_trials_ask_for() -> None:
     assert set(counts(study)) == {None, "svm", "net", "tree", "dummy"}
 
 
+def test_a_trial_that_fails_before_it_asks_is_no_failure_of_an_arm() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        trial.suggest_float("first", 0, 1)
+        return 1 / 0 if trial.number % 2 else zoo(trial)
+
+    records = pulls_of(run(even(), 12, objective)).records
+    assert records.status.tolist() == [Status.COMPLETE] * 6
+
+
 def test_a_numerical_arm_is_refused_with_advice() -> None:
     with pytest.raises(ValueError, match="choices of a categorical parameter"):
         run(even(), 2, lambda t: t.suggest_int("algorithm", 0, 3))
