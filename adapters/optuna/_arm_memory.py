@@ -14,7 +14,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from automl_plugins.arrays import BoolArray, FloatArray, IntArray
+from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.bandits.records import Pulls, loss_range
 from automl_plugins.bandits.successive_filtering import Round
 from automl_plugins.newest import Newest
@@ -302,7 +302,9 @@ class ArmMemory(StudyReader):
         tried = np.empty((len(rows), space.d))
         for name, column in union.column.items():
             tried[:, column] = union.encode(name, values[name])
-        explained = _explained(view, rows, {self._key, *parameters})
+        # Trials with others failed, or run in a branch that is not known: they exhaust nothing.
+        trials, known = [*view.columns.trials, *view.running.trials], {self._key, *parameters}
+        explained = np.array([trials[i].values.keys() <= known for i in rows], dtype=bool)
         seen = space.seen(everything, np.unique(space.keys(tried[explained])))
         # What a complete trial did not ask for may depend on several others: that is not inferred.
         for done in np.unique(tried[explained & full], axis=0):
@@ -340,15 +342,6 @@ class Grid:
         features = self.union.vectors.features
         gaps = distances(features(pool), features(vector[None]))[:, 0]
         return np.asarray(pool[rng.choice(np.flatnonzero(gaps == gaps.min()))])
-
-
-def _explained(view: View, rows: IntArray, names: set[str]) -> BoolArray:
-    """Mask (len(rows),) of the trials that asked for no parameters but ``names``.
-
-    The others failed or run in a branch that is not known yet, so they do not exhaust it.
-    """
-    trials = [*view.columns.trials, *view.running.trials]
-    return np.array([trials[i].values.keys() <= names for i in rows], dtype=bool)
 
 
 def _size(distribution: BaseDistribution) -> float:

@@ -125,11 +125,8 @@ class Cells(Arms):
     def from_partition(cls, key: str, cells: Partition, distributions: Distributions) -> Cells:
         """The cells of a partition of ``space_of(distributions)``."""
         own = {name: distributions[name] for name in cells[0].domains}
-        domains: dict[str, list[Domain]] = {name: [] for name in own}
-        for cell in cells:
-            for name, domain in cell.domains.items():
-                if domain not in domains[name]:
-                    domains[name].append(domain)
+        # The distinct ones: without conditions, every cell has a part of each.
+        domains = {n: list(dict.fromkeys(cell.domains[n] for cell in cells)) for n in own}
         values = {n: [_values_of(d, part) for part in domains[n]] for n, d in own.items()}
         places = [{n: domains[n].index(d) for n, d in cell.domains.items()} for cell in cells]
         named = [{n: values[n][i] for n, i in place.items()} for place in places]
@@ -273,9 +270,10 @@ def _in_decimals(whole: FloatDistribution, step: float, value: float) -> float:
 def promised_arm(trial: FrozenTrial, key: str) -> int | None:
     """The arm whose sampler proposed a trial that has not asked for it.
 
-    None for one that failed: it may have stopped before it asked.
+    None for one that failed, for it may have stopped before it asked, or that asked for nothing.
     """
-    return None if trial.state == TrialState.FAIL else _private.read_arm(trial, key)
+    may_count = trial.state != TrialState.FAIL and trial.distributions
+    return _private.read_arm(trial, key) if may_count or not trial.state.is_finished() else None
 
 
 def declared_arm(search_space: Distributions | None, arm: str) -> Choices | None:

@@ -344,9 +344,9 @@ class ArmSampler(SeededSampler):
     def _warn_of_independent(
         self, study: Study, trial: FrozenTrial, pull: Pull, name: str
     ) -> None:
-        if self._samplers.default or not self._warn_independent_sampling or not pull.joint:
+        if self._samplers.default or not self._warn_independent_sampling:
             return  # the default is not the user's choice
-        if pull.arms is None or pull.arm is None:
+        if not pull.joint or pull.arms is None or pull.arm is None:
             return
         known = self._known(study)
         if name in known.parameters.get(pull.arm, ()) and known.first_time(("alone", name)):

@@ -226,16 +226,20 @@ def test_a_memory_suggests_in_every_arm_that_it_knows() -> None:
     assert all(round(t.params["C"], 9) in recorded for t in of_svm[:3])
 
 
-@pytest.mark.parametrize("as_factory", [True, False])
-def test_an_arm_proposes_jointly_from_the_first_trial_on_with_a_memory(as_factory: bool) -> None:
+@pytest.mark.parametrize("form", ["partial", "function", "instance"])
+def test_an_arm_proposes_jointly_from_the_first_trial_on_with_a_memory(form: str) -> None:
     def objective(trial: optuna.Trial, best: float = 3.0) -> float:
         if trial.suggest_categorical("algorithm", ["a", "b"]) == "a":
             return (trial.suggest_float("x", -5, 5) - best) ** 2
         return (trial.suggest_float("y", -5, 5) + best) ** 2 + trial.suggest_int("n", 1, 9)
 
     olds = [studied(f"old {i}", partial(objective, best=3.0 + i / 10), seed=i) for i in range(3)]
-    inner = partial(TSTSampler, olds) if as_factory else TSTSampler(olds, seed=0)
-    study = search(BanditSampler("algorithm", inner=inner, seed=1), objective, 5)
+    inner: dict[str, Any] = {
+        "partial": partial(TSTSampler, olds),
+        "function": lambda seed: TSTSampler(olds, seed=seed),
+        "instance": TSTSampler(olds, seed=0),
+    }
+    study = search(BanditSampler("algorithm", inner=inner[form], seed=1), objective, 5)
     for trial in study.trials:
         assert _private.read_proposal(trial).items() >= {
             (name, float(value)) for name, value in trial.params.items() if name != "algorithm"
