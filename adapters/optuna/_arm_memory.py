@@ -14,16 +14,17 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from automl_plugins.arrays import BoolArray, FloatArray, IntArray
+from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.bandits.records import Pulls, loss_range
 from automl_plugins.bandits.successive_filtering import Round
 from automl_plugins.newest import Newest
 from automl_plugins.proposers.design import distances
 from automl_plugins.proposers.explanation import ArmFacts
 from automl_plugins.records.trial import Status
+from automl_plugins.spaces.branches import log_volume
 
 from . import _private
-from ._arms import Arms, Cells, Choices, Split
+from ._arms import Arms, Cells, Choices, Split, promised_arm
 from ._steps import steps_of
 from ._study import Reading, StudyReader, View
 from ._union import UnionSpace
@@ -46,7 +47,7 @@ class Situation:
     parameters: Mapping[int, Distributions]  # see ``ArmMemory``
     rounds: tuple[Round, ...]  # of successive filtering, as stored
     budget: Budget | None  # of these rounds
-    union: Callable[[], UnionSpace]  # the space of all arms seen so far, conditions inferred
+    log_volume: Callable[[int], float]  # of the space of an arm's parameters, see ``log_volumes``
 
     @property
     def left(self) -> list[int]:
@@ -80,7 +81,8 @@ class ArmMemory(StudyReader):
         self.arms: Arms | None = declared if split is not None else None  # once they are known
         self._key, self._split, self._budget = key, split, budget
         self._range = loss_range(reward_range, maximize=self.maximize)
-        # By arm, its space and its configurations.
+        # By arm, the volume of its space, the space and its configurations.
+        self._volumes: dict[int, Newest[float]] = defaultdict(Newest)
         self._unions: dict[int, Newest[UnionSpace]] = defaultdict(Newest)
         self._grids: dict[int, Newest[Grid | None]] = defaultdict(Newest)
         self._storages: dict[int, _private.ArmStorage] = {}
@@ -142,9 +144,7 @@ class ArmMemory(StudyReader):
 
     def _owner(self, trial: FrozenTrial) -> int | None:
         arms = self._asked(trial) or self.arms
-        if arms is None:
-            return None if trial.state.is_finished() else _private.read_arm(trial, self._key)
-        return arms.owner(trial)
+        return promised_arm(trial, self._key) if arms is None else arms.owner(trial)
 
     def _note_parameters(self, trial: FrozenTrial, row: StudyTrial, index: int | None) -> None:
         if trial.state == TrialState.COMPLETE:
@@ -201,7 +201,15 @@ class ArmMemory(StudyReader):
             parameters=self.parameters,
             rounds=rounds,
             budget=budget,
-            union=partial(self.space, view, {}),
+            log_volume=partial(self._log_volume, view),
+        )
+
+    def _log_volume(self, view: View, index: int) -> float:
+        """Arms may have other ranges under the same names."""
+        rules, _ = self._rules(view)
+        facts = dict(self.parameters[index]), rules
+        return self._volumes[index].get(
+            facts, lambda: log_volume(UnionSpace(*facts).vectors.space)
         )
 
     def _rounds(self, arms: Arms) -> tuple[tuple[Round, ...], Budget | None]:
@@ -294,7 +302,9 @@ class ArmMemory(StudyReader):
         tried = np.empty((len(rows), space.d))
         for name, column in union.column.items():
             tried[:, column] = union.encode(name, values[name])
-        explained = _explained(view, rows, {self._key, *parameters})
+        # Trials with others failed, or run in a branch that is not known: they exhaust nothing.
+        trials, known = [*view.columns.trials, *view.running.trials], {self._key, *parameters}
+        explained = np.array([trials[i].values.keys() <= known for i in rows], dtype=bool)
         seen = space.seen(everything, np.unique(space.keys(tried[explained])))
         # What a complete trial did not ask for may depend on several others: that is not inferred.
         for done in np.unique(tried[explained & full], axis=0):
@@ -332,15 +342,6 @@ class Grid:
         features = self.union.vectors.features
         gaps = distances(features(pool), features(vector[None]))[:, 0]
         return np.asarray(pool[rng.choice(np.flatnonzero(gaps == gaps.min()))])
-
-
-def _explained(view: View, rows: IntArray, names: set[str]) -> BoolArray:
-    """Mask (len(rows),) of the trials that asked for no parameters but ``names``.
-
-    The others failed or run in a branch that is not known yet, so they do not exhaust it.
-    """
-    trials = [*view.columns.trials, *view.running.trials]
-    return np.array([trials[i].values.keys() <= names for i in rows], dtype=bool)
 
 
 def _size(distribution: BaseDistribution) -> float:

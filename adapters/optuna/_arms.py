@@ -20,7 +20,7 @@ from optuna.distributions import (
     FloatDistribution,
     IntDistribution,
 )
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins._arguments import check_integer
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
@@ -29,7 +29,7 @@ from automl_plugins.spaces.restriction import Domain, Range
 
 from . import _private
 from ._steps import steps_of
-from .space import Distributions, hyperparameter_of, internal_of
+from .space import Distributions, hyperparameter_of, internal_of, stored_choices
 
 _LONGEST = 100  # characters of a key
 
@@ -83,7 +83,15 @@ class Choices(Arms):
                 " a categorical parameter. Give the name that your objective passes to"
                 " suggest_categorical."
             )
-        names = tuple(str(choice) for choice in distribution.choices)
+        choices = distribution.choices
+        for i, first in enumerate(stored_choices(distribution)):
+            if i != first:  # trials of both would be those of the first
+                raise ValueError(
+                    f"arm={parameter!r} has the equal choices {choices[first]!r} and"
+                    f" {choices[i]!r}: Optuna stores the first one for both, so they cannot be two"
+                    " arms. Give them different names, such as texts."
+                )
+        names = tuple(str(choice) for choice in choices)
         return cls(key=parameter, names=names, distribution=distribution)
 
     def describe(self, index: int) -> str:
@@ -93,7 +101,7 @@ class Choices(Arms):
     def owner(self, trial: FrozenTrial) -> int | None:
         if self.key in trial.distributions:
             return int(self.distribution.to_internal_repr(trial.params[self.key]))
-        return None if trial.state.is_finished() else _private.read_arm(trial, self.key)
+        return promised_arm(trial, self.key)
 
     def allowed(self, values: Mapping[str, Any]) -> list[int]:
         if self.key in values:
@@ -117,11 +125,8 @@ class Cells(Arms):
     def from_partition(cls, key: str, cells: Partition, distributions: Distributions) -> Cells:
         """The cells of a partition of ``space_of(distributions)``."""
         own = {name: distributions[name] for name in cells[0].domains}
-        domains: dict[str, list[Domain]] = {name: [] for name in own}
-        for cell in cells:
-            for name, domain in cell.domains.items():
-                if domain not in domains[name]:
-                    domains[name].append(domain)
+        # The distinct ones: without conditions, every cell has a part of each.
+        domains = {n: list(dict.fromkeys(cell.domains[n] for cell in cells)) for n in own}
         values = {n: [_values_of(d, part) for part in domains[n]] for n, d in own.items()}
         places = [{n: domains[n].index(d) for n, d in cell.domains.items()} for cell in cells]
         named = [{n: values[n][i] for n, i in place.items()} for place in places]
@@ -260,6 +265,15 @@ def _in_decimals(whole: FloatDistribution, step: float, value: float) -> float:
     low, distance = Decimal(str(whole.low)), Decimal(str(step))
     found = float(low + round((Decimal(str(value)) - low) / distance) * distance)
     return min(max(found, whole.low), whole.high)
+
+
+def promised_arm(trial: FrozenTrial, key: str) -> int | None:
+    """The arm whose sampler proposed a trial that has not asked for it.
+
+    None for one that failed, for it may have stopped before it asked, or that asked for nothing.
+    """
+    may_count = trial.state != TrialState.FAIL and trial.distributions
+    return _private.read_arm(trial, key) if may_count or not trial.state.is_finished() else None
 
 
 def declared_arm(search_space: Distributions | None, arm: str) -> Choices | None:

@@ -12,7 +12,7 @@ from typing import Any
 from zlib import crc32
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution
-from optuna.samplers import BaseSampler, GridSampler, RandomSampler, TPESampler
+from optuna.samplers import BaseSampler, GridSampler, TPESampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
@@ -44,22 +44,16 @@ def tpe(n_arms: int) -> Factory:
     return partial(TPESampler, n_startup_trials=min(10, max(3, math.ceil(40 / n_arms))))
 
 
-def random(n_arms: int) -> Factory:
-    """Factory of Optuna's random sampler."""
-    return RandomSampler
-
-
 class InnerSamplers:
     """Creates the samplers of the arms: of ``inner``, see ``BanditSampler``.
-
-    Where that is None, ``default`` returns the factory for a number of arms.
 
     Raises:
         TypeError: If ``inner`` is neither a sampler nor a factory of one.
     """
 
-    def __init__(self, inner: Inner, default: Callable[[int], Factory], streams: Streams) -> None:
+    def __init__(self, inner: Inner, streams: Streams) -> None:
         self._takes_keyword = inner is None or _takes_keyword(inner)
+        self._proposing: ProposerSampler | None = None  # one for all trials, if inner is its class
         if inner is not None and not isinstance(inner, BaseSampler):
             made = self._make(inner, 0) if callable(inner) else inner
             if not isinstance(made, BaseSampler):
@@ -67,8 +61,9 @@ class InnerSamplers:
                     "inner must be a sampler, a function of a seed that returns one, or None;"
                     f" got {inner!r}" + (f", which returns {made!r}." if callable(inner) else ".")
                 )
+            is_class = isinstance(getattr(inner, "func", inner), type)  # also in a partial
+            self._proposing = made if is_class and isinstance(made, ProposerSampler) else None
         self._inner = inner
-        self._default_for = default
         self.default = inner is None  # whether the samplers are not the user's
         self.streams = streams
         self._copies: Cache[Key, BaseSampler] = Cache()
@@ -103,7 +98,9 @@ class InnerSamplers:
                 sampler.reseed_rng()
 
     def _fresh(self, n_arms: int, seed: int) -> BaseSampler:
-        factory = self._inner or self._default_for(n_arms)
+        if self._proposing is not None:  # which reads its memory once
+            return self._proposing.with_seed(seed)
+        factory = self._inner or tpe(n_arms)
         made: BaseSampler = self._make(factory, seed)
         if isinstance(made, GridSampler):  # trials take places in its order, which the seed makes
             made = self._make(factory, self.streams.integer("order of a grid"))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from optuna.logging import get_logger
+from optuna.samplers import RandomSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
@@ -33,9 +34,8 @@ from automl_plugins.bandits.successive_filtering import (
     Unit,
 )
 from automl_plugins.records.trial import Status
-from automl_plugins.spaces.branches import log_volumes
 
-from . import _inner, _private
+from . import _private
 from ._arm_memory import Budget, Situation
 from ._arms import Choices, Split
 from ._inner import Inner
@@ -96,7 +96,7 @@ class WeightedModelSampler(ArmSampler):
         inner: Inner = None,
         **options: Unpack[ArmOptions],
     ) -> None:
-        super().__init__(arm, inner=inner, default_inner=_inner.random, **options)
+        super().__init__(arm, inner=RandomSampler if inner is None else inner, **options)
         if isinstance(weights, Mapping):
             weights_from_numbers(list(weights.values()))  # bad input fails here, not later
             if isinstance(self.declared, Choices):
@@ -168,8 +168,7 @@ class WeightedModelSampler(ArmSampler):
         """Probabilities of arms whose parameters are known."""
         if self.weights == "2^N":
             return weights_from_counts([len(situation.parameters[a]) for a in arms.tolist()])
-        volumes = log_volumes(situation.union().vectors.space, self.arm)
-        return weights_from_logs([volumes[a] for a in arms.tolist()])
+        return weights_from_logs([situation.log_volume(a) for a in arms.tolist()])
 
 
 class BanditSampler(ArmSampler):
@@ -184,7 +183,7 @@ class BanditSampler(ArmSampler):
             with the best maximum.
         inner: Sampler inside the arms. An instance: every arm gets a copy, whose random state is
             lost with the process, as always in Optuna. A sampler class, or a function of a seed
-            that returns a sampler: called for every trial with its own seed, so that a resumed
+            that returns a sampler: every trial gets one with its own seed, so that a resumed
             study continues as if it had never stopped. None is Optuna's TPE with 10 random
             trials for each arm, fewer if there are more than four arms.
         **options: See ``WeightedModelSampler``.
@@ -208,12 +207,11 @@ class BanditSampler(ArmSampler):
         inner: Inner = None,
         **options: Unpack[ArmOptions],
     ) -> None:
-        super().__init__(arm, inner=inner, default_inner=_inner.tpe, **options)
+        super().__init__(arm, inner=inner, **options)
         self.policy = policy_or_default(policy)
 
     def _choose(self, situation: Situation) -> ArmChoice:
-        records = situation.pulls.records
-        return self.policy.decide(situation.left, records, self._streams, situation.k)
+        return self._by_policy(self.policy, situation, situation.left)
 
 
 class BOASFSampler(ArmSampler):
@@ -238,11 +236,12 @@ class BOASFSampler(ArmSampler):
             paper has up to 32.
         rounds, score, c, temperature, min_pulls, carry_debts: See
             ``automl_plugins.bandits.SuccessiveFiltering``.
-        stop_when_spent: End ``study.optimize`` with the trial that spends the budget. In a loop
-            of ``study.ask`` it has no effect.
+        stop_when_spent: End ``study.optimize`` with the trial that spends the budget. Running
+            trials count, so with ``n_jobs`` only those that begin at the same moment may exceed a
+            budget of trials. In a loop of ``study.ask`` it has no effect.
         inner: See ``BanditSampler``.
         **options: See ``WeightedModelSampler``. All trials of the study count towards the budget,
-            failed ones and those of earlier runs too.
+            failed ones, those of earlier runs and those that do not ask for the arm, too.
 
     Raises:
         ValueError: For an argument outside its range; for both budgets, or none; if nothing can
@@ -287,7 +286,6 @@ class BOASFSampler(ArmSampler):
         super().__init__(
             arm,
             inner=inner,
-            default_inner=_inner.tpe,
             split=None if split is None else Split(split, max_arms),
             **options,
         )
@@ -345,9 +343,13 @@ class BOASFSampler(ArmSampler):
             known = self._known(study)
             done = _private.as_finished(study, trial, state, values)
             view = known.with_finished(known.view(study, trial), done)
-            arms = self._asked(trial) or self._arms(known)
-            situation = None if arms is None else known.situation(view, arms, trial.number + 1)
-            if situation is not None and self.is_spent(situation):
+            arms = self._arms(known, trial)
+            budget, unit = self._budget
+            # Of all trials: one that has just begun, or failed early, has no arm.
+            spent = len(view) if unit == "trials" else np.nansum(view.facts("seconds"))
+            if spent >= budget or (
+                arms is not None and self.is_spent(known.situation(view, arms, trial.number + 1))
+            ):
                 with contextlib.suppress(RuntimeError):  # not inside study.optimize
                     study.stop()
 
@@ -357,8 +359,7 @@ class BOASFSampler(ArmSampler):
             return turn.choice
         last = () if turn.current is None else turn.current.arms
         arms = [a for a in last if a in situation.left] or situation.left
-        records = situation.pulls.records
-        return MaxUCB().decide(arms, records, self._streams, situation.k)
+        return self._by_policy(MaxUCB(), situation, arms)
 
     def _record(self, study: Study, trial: FrozenTrial, situation: Situation) -> None:
         """Store the rounds that are opened for a trial."""

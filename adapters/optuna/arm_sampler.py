@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from inspect import signature
 from typing import Any, TypedDict
@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins._arguments import did_you_mean, hint_of_seed, refuse_foreign
 from automl_plugins.bandits.confidence import MaxUCB
-from automl_plugins.bandits.policy import ArmChoice
+from automl_plugins.bandits.policy import ArmChoice, Policy
 from automl_plugins.bandits.records import loss_range
 from automl_plugins.proposers.explanation import ArmFacts
 from automl_plugins.proposers.proposal import MOST_ASKING
@@ -24,7 +24,7 @@ from automl_plugins.proposers.proposal import MOST_ASKING
 from . import _private
 from ._arm_memory import ArmMemory, Budget, Situation
 from ._arms import Arms, Choices, Split, declared_arm
-from ._inner import Factory, Inner, InnerSamplers, Pull
+from ._inner import Inner, InnerSamplers, Pull
 from ._study import View
 from .seeded_sampler import NOT_OURS, Cache, SeededSampler
 from .space import checked_space
@@ -62,7 +62,9 @@ class ArmSampler(SeededSampler):
     proposed by the arm's sampler, which sees the trials of its arm only. If the first complete
     trial has not asked for the parameter, the next one fails with an error that lists the
     categorical parameters. If only some trials ask for it, declare it in ``search_space``; until
-    a trial has asked for it, one such sampler proposes everything.
+    a trial has asked for it, one such sampler proposes everything. A trial that does not ask
+    counts for the arm whose sampler proposed it, unless it failed. Equal choices (1, 1.0, True)
+    are a ValueError: Optuna stores the first one for all of them.
 
     With ``split`` the arms are cells of the search space: the ranges of its parameters are cut.
     The arm's sampler sees the trials of its cell only and proposes within it.
@@ -73,7 +75,6 @@ class ArmSampler(SeededSampler):
 
     Args:
         arm, inner: See ``BanditSampler``.
-        default_inner: Returns the default factory for a number of arms.
         split: How the search space is split, if cells are the arms.
         **foreign: Anything else, which is refused with what to do.
 
@@ -85,7 +86,6 @@ class ArmSampler(SeededSampler):
         arm: str,
         *,
         inner: Inner,
-        default_inner: Callable[[int], Factory],
         split: Split | None = None,
         search_space: Mapping[str, BaseDistribution] | None = None,
         warn_independent_sampling: bool = True,
@@ -115,7 +115,7 @@ class ArmSampler(SeededSampler):
         elif declared:
             self.declared = split.cells(declared)
         self._warn_independent_sampling = warn_independent_sampling
-        self._samplers = InnerSamplers(inner, default_inner, self._streams)
+        self._samplers = InnerSamplers(inner, self._streams)
         self._studies: Cache[_private.StudyKey, ArmMemory] = Cache()
         self._pulls: Cache[_private.TrialKey, Pull] = Cache()
 
@@ -140,7 +140,7 @@ class ArmSampler(SeededSampler):
             return
         pull = self._pulls.pop(_private.trial_key(study, trial), None)
         if pull is None:  # all its values were given, or another process asked for them
-            arms = self._asked(trial) or self._arms(self._known(study))
+            arms = self._arms(self._known(study), trial)
             pull = self._pull(study, trial, arms, None if arms is None else arms.owner(trial))
         pull.sampler.after_trial(pull.study, trial, state, values)
         self._store_overhead(study, trial)  # after the arm's sampler, whose time is part of it
@@ -202,7 +202,7 @@ class ArmSampler(SeededSampler):
         known = self._known(study)
         view = known.view(study, trial)
         self._check_name(known)
-        arms = asked or self._asked(trial) or self._arms(known)
+        arms = asked or self._arms(known, trial)
         arm = None
         facts = ArmFacts(self.arm if self.split is None else "", sampler=self._samplers.name)
         if arms is not None:
@@ -259,10 +259,12 @@ class ArmSampler(SeededSampler):
             return None
         return Choices.from_distribution(self.arm, distribution)
 
-    def _arms(self, known: ArmMemory) -> Arms | None:
+    def _arms(self, known: ArmMemory, trial: FrozenTrial) -> Arms | None:
         """The arms; None as long as no trial has shown them."""
-        if known.arms is not None or not known.has_complete:
-            return known.arms or self.declared
+        if found := self._asked(trial) or known.arms:
+            return found
+        if not known.has_complete:
+            return self.declared
         if self.declared is not None and known.first_time("not asked"):
             _logger.warning(
                 f"arm={self.arm!r}: no complete trial has asked for this parameter. There are no"
@@ -299,10 +301,13 @@ class ArmSampler(SeededSampler):
         situation = known.situation(view, arms, trial.number)
         self._announce(known, situation)
         if len(allowed) < len(arms):  # rounds need a free choice among all arms
-            chosen = MaxUCB().decide(allowed, situation.pulls.records, self._streams, trial.number)
+            chosen = self._by_policy(MaxUCB(), situation, allowed)
             return replace(chosen, reason="among those that agree with the values held")
         self._record(study, trial, situation)
         return self._choose(situation)
+
+    def _by_policy(self, policy: Policy, situation: Situation, arms: Sequence[int]) -> ArmChoice:
+        return policy.decide(arms, situation.pulls.records, self._streams, situation.k)
 
     def _foreseen(self, known: ArmMemory, view: View, arms: Arms, k: int) -> View:
         """The view with predicted arms of running trials of lower numbers that have none yet."""
@@ -339,9 +344,9 @@ class ArmSampler(SeededSampler):
     def _warn_of_independent(
         self, study: Study, trial: FrozenTrial, pull: Pull, name: str
     ) -> None:
-        if self._samplers.default or not self._warn_independent_sampling or not pull.joint:
+        if self._samplers.default or not self._warn_independent_sampling:
             return  # the default is not the user's choice
-        if pull.arms is None or pull.arm is None:
+        if not pull.joint or pull.arms is None or pull.arm is None:
             return
         known = self._known(study)
         if name in known.parameters.get(pull.arm, ()) and known.first_time(("alone", name)):
@@ -359,7 +364,7 @@ class ArmSampler(SeededSampler):
         self._check_name(known)
         if known.asked is not None:
             Choices.from_distribution(self.arm, known.asked)
-        arms = self._arms(known)
+        arms = self._arms(known, trial)
         for arm in (None,) if arms is None else range(len(arms)):
             pull = self._pull(study, trial, arms, arm)
             if isinstance(inner := _private.base_sampler(pull.sampler), SeededSampler):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import RLock
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from optuna.logging import get_logger
 from optuna.samplers import BaseSampler
@@ -76,6 +77,12 @@ class SeededSampler(ShowsArguments, BaseSampler):
     def seed(self) -> int:
         """The seed in use."""
         return self._streams.seed
+
+    def with_seed(self, seed: int) -> Self:
+        """The same sampler with another seed; both have the same caches and the same turn."""
+        other = copy.copy(self)
+        other._streams, other._turn = Streams(seed), self._turn
+        return other
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Check the settings again if the last trial was refused; then this trial fails.

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
-from ConfigSpace.conditions import Condition
+from ConfigSpace.conditions import Condition, InCondition
 from ConfigSpace.hyperparameters import CategoricalHyperparameter
 
+from automl_plugins.spaces.ranges import scale_of
 from automl_plugins.spaces.restriction import (
     Domain,
     Range,
@@ -24,10 +26,10 @@ from automl_plugins.spaces.restriction import (
     restrict_space,
     truth,
 )
+from automl_plugins.spaces.scales import Steps
 from automl_plugins.spaces.values import choices_of
 from automl_plugins.spaces.vector_space import VectorSpace
 
-_VALUES = 10_000  # of a parent, over which volumes are summed
 _ENUMERATED = 100_000  # configurations of a branch with forbidden clauses that are counted
 
 
@@ -49,11 +51,11 @@ def hyperparameter_counts(space: ConfigurationSpace, choice: str | None = None) 
 def log_volumes(space: ConfigurationSpace, choice: str) -> list[float]:
     """Logarithm of theta of each option of ``choice`` (eq. 7).
 
-    The ranges of the hyperparameters are multiplied: high - low of a number, log(high / low) on a
-    log scale, the number of values of all others; theta sums over the options of nested
-    parents. So theta of a finite branch is the number of its configurations. Those that forbidden
-    clauses rule out are not counted, in finite branches of up to 100 000. ValueError for
-    conditions on continuous parents, or on parents outside the branch.
+    The ranges of the hyperparameters are multiplied: high - low of a real number, log(high / low)
+    on a log scale, the number of values of all others, steps included; theta sums over the
+    options of nested parents. So theta of a finite branch is the number of its configurations.
+    Those that forbidden clauses rule out are not counted, in finite branches of up to 100 000.
+    ValueError for conditions on continuous parents, or on parents outside the branch.
     """
     below = _descendants(space, choice)
     logs = []
@@ -62,8 +64,13 @@ def log_volumes(space: ConfigurationSpace, choice: str) -> list[float]:
         if n is None:
             logs.append(_log_volume(space, {choice: (option,)}, below))
         else:
-            logs.append(math.log(n) if n else -math.inf)
+            logs.append(_log(n))
     return logs
+
+
+def log_volume(space: ConfigurationSpace) -> float:
+    """Logarithm of the volume of a whole space without forbidden clauses, as ``log_volumes``."""
+    return _log_volume(space, {}, list(space.at))
 
 
 def choice_of(space: ConfigurationSpace, choice: str | None) -> str:
@@ -162,16 +169,24 @@ def _parts(
     """The values of a parent, grouped by the conditions that they meet."""
     domain = domains.get(parent, domain_of(space[parent]))
     if isinstance(domain, Range):
-        if not isinstance(domain.low, int) or domain.high - domain.low >= _VALUES:
+        if not isinstance(domain.low, int):
             raise ValueError(
-                f"Volumes cannot be summed over {parent}, which has children and more than"
-                f" {_VALUES} values: give weights by option."
+                f"Volumes cannot be summed over {parent}, which has children and is continuous:"
+                " give weights by option."
             )
-        domain = tuple(range(domain.low, int(domain.high) + 1))
+        # Conditions change only at the values that they name.
+        named = {math.floor(v) for c in conditions for v in _named(c)}
+        starts = {s for v in named for s in (v, v + 1) if domain.low < s <= domain.high}
+        edges = [domain.low, *sorted(starts), int(domain.high) + 1]
+        return [Range(low, after - 1) for low, after in pairwise(edges)]
     parts: dict[tuple[bool | None, ...], list[Any]] = {}
     for value in domain:
         parts.setdefault(tuple(truth(c, (value,)) for c in conditions), []).append(value)
     return [tuple(values) for values in parts.values()]
+
+
+def _named(condition: Condition) -> Sequence[Any]:
+    return condition.values if isinstance(condition, InCondition) else [condition.value]
 
 
 def _log_size(space: ConfigurationSpace, name: str, domains: Mapping[str, Domain]) -> float:
@@ -179,6 +194,9 @@ def _log_size(space: ConfigurationSpace, name: str, domains: Mapping[str, Domain
     if isinstance(domain, tuple):
         return math.log(len(domain))
     low, high = domain.low, domain.high
+    if isinstance(scale := scale_of(space[name]), Steps):
+        first, last = scale.index(np.array([low, high], dtype=np.float64))
+        return _log(math.floor(last) - math.ceil(first) + 1)
     if isinstance(low, int):
         return math.log(high - low + 1)
     if space[name].log:  # type: ignore[attr-defined]
@@ -187,3 +205,7 @@ def _log_size(space: ConfigurationSpace, name: str, domains: Mapping[str, Domain
     # Ratios and differences of floats may be larger than the largest of them.
     width = high - low
     return math.log(width) if width < math.inf else math.log(high / 2.0 - low / 2.0) + math.log(2)
+
+
+def _log(n: int) -> float:
+    return math.log(n) if n else -math.inf

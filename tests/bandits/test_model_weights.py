@@ -160,6 +160,15 @@ def test_volume_of_independent_parents_is_a_product() -> None:
     assert log_volumes(space)["a"] == pytest.approx(24 * math.log(8))
 
 
+def test_volume_below_a_parent_with_many_values() -> None:
+    space = ConfigurationSpace({"m": ["x", "y"], "n": (0, 10**6 - 1), "d": (1, 4), "e": (1, 9)})
+    n = space["n"]
+    space.add(EqualsCondition(n, space["m"], "x"), GreaterThanCondition(space["d"], n, 10**5 - 1))
+    space.add(InCondition(space["e"], n, [0, 10**5, 10**6 - 1]))
+    expected = 9 + (10**5 - 1) + 2 * 36 + (9 * 10**5 - 2) * 4
+    assert math.exp(log_volumes(space, "m")["x"]) == pytest.approx(expected)
+
+
 @np.errstate(over="ignore")  # ConfigSpace rounds defaults
 def test_volumes_of_ranges_wider_than_floats_are_finite() -> None:
     space = ConfigurationSpace()

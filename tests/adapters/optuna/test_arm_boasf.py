@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
-from arm_objectives import Even, alike, arm_choices, counts, zoo
+from arm_objectives import Even, Spy, alike, arm_choices, counts, spies, zoo
 from automl_plugins.adapters.optuna import BanditSampler, BOASFSampler, _private, arm_report
 from objectives import fixing, params, search
 from optuna.samplers import RandomSampler
@@ -156,6 +156,36 @@ def test_stop_when_spent_in_seconds() -> None:
     spent = sum(t.user_attrs["seconds"] for t in study.trials)
     assert 37.0 <= spent <= 40.0
     assert arm_report(study).unit == "seconds"
+
+
+@pytest.mark.parametrize("unit", ["n_trials", "seconds"])
+@pytest.mark.parametrize("asks", ["now and then", "never", "fails before"])
+def test_trials_without_an_arm_spend_the_budget(asks: str, unit: str) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        trial.set_user_attr("seconds", 1.0)
+        if asks == "never" or trial.suggest_categorical("plain", [True, False]):
+            return 1 / 0 if asks == "fails before" else trial.suggest_float("x", 0, 1)
+        return alike(trial)
+
+    options: dict[str, Any] = {unit: 12, "search_space": arm_choices("a", "b", "c")}
+    inner = Spy(seed=0)
+    study = run(boasf(stop_when_spent=True, inner=inner, **options), 40, objective)
+    assert len(study.trials) == 12
+    if asks == "now and then":  # each trial is of the arm whose sampler proposed it
+        records = arm_report(study).records
+        for arm, spy in spies(study.sampler).items():
+            own = {n for hook, n, *_ in spy.log if hook == "before"}
+            assert own <= spy.log[-1][3] | {spy.log[-1][1]}
+            assert arm is None or (records.arm == arm).sum() == len(own)
+        assert len(records) == 12 and None in counts(study)
+
+
+def test_trials_that_have_not_asked_for_an_arm_yet_spend_the_budget() -> None:
+    study = optuna.create_study(sampler=boasf(n_trials=6, stop_when_spent=True))
+    for _ in range(2):
+        study.ask()
+    study.optimize(alike, n_trials=20)
+    assert len(study.trials) == 6
 
 
 def test_stopping_under_hyperband_and_a_report_through_a_partial_fixing() -> None:

@@ -14,6 +14,7 @@ from automl_plugins.adapters.optuna import (
     BanditSampler,
     BOASFSampler,
     WeightedModelSampler,
+    _private,
     arm_report,
 )
 from automl_plugins.adapters.optuna.arm_sampler import ArmSampler
@@ -104,6 +105,16 @@ def test_arms_that_have_nothing_left_leave_and_come_back_when_all_have(
     (repeated,) = {r.message for r in log.records if "from now on they are repeated" in r.message}
     assert "All configurations of all arms of 'algorithm' have been tried" in repeated
     assert sum("no configuration left" in note for note in arm_report(study).notes) == 3
+
+
+def test_a_trial_that_asks_for_nothing_does_not_exhaust_an_arm() -> None:
+    study = run(even(inner=RandomSampler), 6)
+    for _ in range(3):
+        trial = study.ask()
+        study.sampler.infer_relative_search_space(study, _private.frozen(trial))
+        study.tell(trial, 0.5)
+    study.optimize(grid, n_trials=11)
+    assert distinct([p for p in params(study) if p]) == 17
 
 
 def test_a_parameter_of_two_others_does_not_make_a_grid_endless() -> None:

@@ -14,13 +14,14 @@ from automl_plugins.adapters.optuna import (
     AutoSampler,
     BanditSampler,
     BOASFSampler,
+    GBQRSampler,
     TSTSampler,
     WeightedModelSampler,
     _private,
     explain,
 )
 from ConfigSpace import ConfigurationSpace
-from objectives import search, studied
+from objectives import params, search, studied
 from optuna.samplers import RandomSampler
 from optuna.trial import TrialState
 from scipy import stats
@@ -100,6 +101,28 @@ def test_volume_counts_the_configurations_of_a_grid() -> None:
     situation = known.situation(known.everything(study), known.arms, 17)
     weights = sampler._weights(np.array([0, 1, 2]), situation)
     np.testing.assert_allclose(weights, np.array([1, 4, 12]) / 17)
+
+
+def test_volumes_are_of_the_ranges_that_the_model_has_itself() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        model = trial.suggest_categorical("algorithm", ["narrow", "wide", "steps"])
+        if model == "steps":
+            return trial.suggest_float("x", 0, 10, step=0.002)  # 5 001 values
+        return trial.suggest_float("x", 0, 1000 if model == "narrow" else 4000)
+
+    study = run(WeightedModelSampler(weights="volume", seed=0), 200, objective)
+    assert p_value(study, {"narrow": 1, "wide": 4, "steps": 5}, "algorithm", 3) > 0.01
+
+
+def test_volumes_below_a_parent_with_many_values() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        if trial.suggest_categorical("algorithm", ["large", "small"]) == "small":
+            return float(trial.suggest_int("m", 1, 20_000))
+        n = trial.suggest_int("n", 1, 20_000)
+        return trial.suggest_float("x", 0, 3) if n > 10_000 else 0.5  # 10 000 (1 + 3)
+
+    study = run(WeightedModelSampler(weights="volume", seed=0), 200, objective)
+    assert p_value(study, {"large": 4, "small": 2}, "algorithm", 20) > 0.01
 
 
 def test_a_model_whose_first_trial_failed_is_tried_again_at_once() -> None:
@@ -203,21 +226,49 @@ def test_a_memory_suggests_in_every_arm_that_it_knows() -> None:
     assert all(round(t.params["C"], 9) in recorded for t in of_svm[:3])
 
 
-@pytest.mark.parametrize("as_factory", [True, False])
-def test_an_arm_proposes_jointly_from_the_first_trial_on_with_a_memory(as_factory: bool) -> None:
+@pytest.mark.parametrize("form", ["partial", "function", "instance"])
+def test_an_arm_proposes_jointly_from_the_first_trial_on_with_a_memory(form: str) -> None:
     def objective(trial: optuna.Trial, best: float = 3.0) -> float:
         if trial.suggest_categorical("algorithm", ["a", "b"]) == "a":
             return (trial.suggest_float("x", -5, 5) - best) ** 2
         return (trial.suggest_float("y", -5, 5) + best) ** 2 + trial.suggest_int("n", 1, 9)
 
     olds = [studied(f"old {i}", partial(objective, best=3.0 + i / 10), seed=i) for i in range(3)]
-    inner = partial(TSTSampler, olds) if as_factory else TSTSampler(olds, seed=0)
-    study = search(BanditSampler("algorithm", inner=inner, seed=1), objective, 5)
+    inner: dict[str, Any] = {
+        "partial": partial(TSTSampler, olds),
+        "function": lambda seed: TSTSampler(olds, seed=seed),
+        "instance": TSTSampler(olds, seed=0),
+    }
+    study = search(BanditSampler("algorithm", inner=inner[form], seed=1), objective, 5)
     for trial in study.trials:
         assert _private.read_proposal(trial).items() >= {
             (name, float(value)) for name, value in trial.params.items() if name != "algorithm"
         }
         assert explain(trial).independent == ()
+
+
+def test_a_class_inside_is_made_once_and_proposes_as_one_made_for_every_trial() -> None:
+    made: list[int] = []
+
+    class Counted(GBQRSampler):  # type: ignore[misc]
+        def __init__(self, seed: int) -> None:
+            made.append(seed)
+            super().__init__(n_startup_trials=3, seed=seed)
+
+    once = search(BanditSampler(policy=Even(), inner=Counted, seed=0), alike, 15)
+    assert len(made) == 1
+    again = BanditSampler(policy=Even(), inner=lambda seed: Counted(seed), seed=0)
+    assert params(once) == params(search(again, alike, 15))
+
+
+def test_a_class_with_a_memory_says_once_what_it_has_recognised(log: Any) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        trial.suggest_categorical("algorithm", ["lightgbm"])
+        rate = trial.suggest_float("learning_rate", 1e-3, 1.0, log=True)
+        return rate / trial.suggest_int("num_leaves", 2, 100)
+
+    search(BanditSampler(inner=AutoSampler, seed=0), objective, 4)
+    assert sum("search space is that of lightgbm" in r.message for r in log.records) == 1
 
 
 @pytest.mark.parametrize(

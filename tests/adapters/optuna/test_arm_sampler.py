@@ -379,6 +379,15 @@ def test_an_arm_that_only_some_trials_ask_for() -> None:
     assert set(counts(study)) == {None, "svm", "net", "tree", "dummy"}
 
 
+def test_a_trial_that_fails_before_it_asks_is_no_failure_of_an_arm() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        trial.suggest_float("first", 0, 1)
+        return 1 / 0 if trial.number % 2 else zoo(trial)
+
+    records = pulls_of(run(even(), 12, objective)).records
+    assert records.status.tolist() == [Status.COMPLETE] * 6
+
+
 def test_a_numerical_arm_is_refused_with_advice() -> None:
     with pytest.raises(ValueError, match="choices of a categorical parameter"):
         run(even(), 2, lambda t: t.suggest_int("algorithm", 0, 3))
@@ -389,6 +398,19 @@ def test_a_numerical_arm_is_refused_with_advice() -> None:
     study.add_trial(number)
     with pytest.raises(ValueError, match="suggest_categorical"):
         study.optimize(zoo, n_trials=1)
+
+
+@pytest.mark.parametrize("choices", [(0, "a", False), (1, True), (1.0, 1), ("a", "a")])
+@recipes
+def test_equal_choices_are_refused(recipe: Callable[..., ArmSampler], choices: Any) -> None:
+    """Optuna stores the first of them for all, so the others would never have a trial."""
+    words = f"equal choices {choices[0]!r} and {choices[-1]!r}: Optuna stores the first"
+    study = optuna.create_study(sampler=recipe())
+    with pytest.raises(ValueError, match=words):
+        study.optimize(lambda t: t.suggest_categorical("algorithm", choices), n_trials=9)
+    assert [t.state for t in study.trials] == [TrialState.FAIL]
+    with pytest.raises(ValueError, match=words):
+        recipe(search_space=arm_choices(*choices))
 
 
 @pytest.mark.parametrize(
