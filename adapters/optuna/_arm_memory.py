@@ -34,6 +34,7 @@ from .trials import Cost, StudyTrial
 _FULL = (TrialState.COMPLETE, TrialState.PRUNED)  # have asked for all of their parameters
 Budget = tuple[float, str]  # of a search by successive filtering, and its unit
 _MOST = 2000  # configurations beyond which an arm's are not listed
+_PRUNINGS = 3  # of a configuration, after which it is not tried again
 
 
 @dataclass(frozen=True)
@@ -305,11 +306,16 @@ class ArmMemory(StudyReader):
         # Trials with others failed, or run in a branch that is not known: they exhaust nothing.
         trials, known = [*view.columns.trials, *view.running.trials], {self._key, *parameters}
         explained = np.array([trials[i].values.keys() <= known for i in rows], dtype=bool)
-        seen = space.seen(everything, np.unique(space.keys(tried[explained])))
+        pruned = view.facts("status")[rows] == Status.PRUNED
+        seen = space.seen(everything, np.unique(space.keys(tried[explained & ~pruned])))
         # What a complete trial did not ask for may depend on several others: that is not inferred.
         for done in np.unique(tried[explained & full], axis=0):
             seen |= (np.isnan(done) | (everything == done)).all(axis=1)
-        return Grid(union, everything[~seen])
+        # Against other trials, or in another bracket of Hyperband, it may not be pruned again.
+        keys = space.keys(tried[explained & pruned])
+        times = (space.keys(everything)[:, None] == keys).sum(axis=1)
+        fresh = ~seen & (times == 0)
+        return Grid(union, everything[fresh if fresh.any() else ~seen & (times < _PRUNINGS)])
 
 
 @dataclass(frozen=True)
@@ -317,14 +323,14 @@ class Grid:
     """The configurations of an arm with few of them."""
 
     union: UnionSpace  # of the arm's own parameters
-    untried: FloatArray  # configurations (n, d) that no trial has, running ones included
+    untried: FloatArray  # configurations (n, d) that are left, those without any trial first
 
     def vector(self, values: Mapping[str, Any]) -> FloatArray:
         """The vector (d,) of a configuration with ``values`` of all parameters."""
         return np.asarray(self.union.vectors.activate(self.union.fixed(values)[None])[0])
 
     def is_untried(self, vector: FloatArray) -> bool:
-        """Whether no trial has this configuration."""
+        """Whether this configuration is left."""
         keys = self.union.vectors.keys
         return bool(np.isin(keys(vector[None]), keys(self.untried))[0])
 

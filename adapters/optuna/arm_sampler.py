@@ -70,8 +70,9 @@ class ArmSampler(SeededSampler):
     The arm's sampler sees the trials of its cell only and proposes within it.
 
     The arms of a study with ``HyperbandPruner`` are chosen over all of its brackets. An arm with
-    few configurations (a grid) does not repeat one once a trial of it is complete, and leaves when
-    all have been tried; only processes that propose at the same moment may choose the same one.
+    few configurations (a grid) does not repeat one that has been tried, and leaves when all have;
+    but one that was pruned is tried again, three times at most, when no other is left. Only
+    processes that propose at the same moment may choose the same one.
 
     Args:
         arm, inner: See ``BanditSampler``.

@@ -44,9 +44,11 @@ ERRORS: list[Known] = [
     Known(V, "A search of another space needs trials of its own", "trials of another space"),
     # spaces
     Known(V, "q of .* must be a finite number above 0", "Hyperopt: an illegal step"),
+    Known(V, "reaches e \\*\\* .*: the numbers of hp", "Hyperopt: logarithms beyond floats"),
     Known(V, "has no two integers that 64-bit floats can tell apart", "integers beyond floats"),
     Known(V, "search_space has no parameter 'algorithm': arm= must name", "no such arm"),
     Known(V, "arm='algorithm' names a parameter with .*; arms are the choices of", "not an arm"),
+    Known(V, "arm=.* has the equal choices .*: Optuna stores the first one", "equal arms"),
     Known(V, "is complete and has not asked for it. Categorical parameters of", "no such arm"),
     Known(V, "split=.*Nothing can be split", "nothing to split"),
     Known(V, "split=.* makes one cell", "nothing to split"),

@@ -159,6 +159,29 @@ def test_running_and_failed_configurations_are_not_proposed_again() -> None:
     assert any(t.state == TrialState.FAIL for t in study.trials)
 
 
+@pytest.mark.parametrize(("n_prunings", "tries"), [(1, 2), (9, 3)])
+def test_a_pruned_configuration_comes_again_when_no_other_is_left(
+    n_prunings: int, tries: int
+) -> None:
+    pruned = []
+
+    def objective(trial: optuna.Trial) -> float:
+        if trial.suggest_categorical("algorithm", ["grid", "other"]) == "other":
+            return 1.0 + trial.suggest_float("x", 0.0, 1.0)
+        k = trial.suggest_int("k", 0, 3)
+        if k == 2 and len(pruned) < n_prunings:
+            pruned.append(trial.number)
+            trial.report(1.0, 1)
+            raise optuna.TrialPruned
+        return float(k)
+
+    study = run(even(inner=RandomSampler), 30, objective)
+    found = [t.params["k"] for t in study.trials if t.params["algorithm"] == "grid"]
+    assert sorted(found) == sorted([0, 1, 3, *[2] * tries])
+    assert set(found[:4]) == {0, 1, 2, 3}
+    assert any("no configuration left" in note for note in arm_report(study).notes)
+
+
 def test_a_worker_sees_what_another_one_was_promised() -> None:
     # The joint proposal is published before the objective has asked for all of it.
     study = run(even(inner=RandomSampler), 6)
