@@ -163,7 +163,7 @@ def test_running_and_failed_configurations_are_not_proposed_again() -> None:
 def test_a_pruned_configuration_comes_again_when_no_other_is_left(
     n_prunings: int, tries: int
 ) -> None:
-    pruned = []
+    pruned: list[int] = []
 
     def objective(trial: optuna.Trial) -> float:
         if trial.suggest_categorical("algorithm", ["grid", "other"]) == "other":
