@@ -231,7 +231,8 @@ class Boasf(ArmMethod):
 
     Args:
         budget_seconds: Budget in seconds, added up over all evaluations, parallel ones too. A
-            running evaluation is never stopped; one that is not expected to fit is not started.
+            running evaluation is never stopped; one that is not expected to fit is not started,
+            unless with ``paper=True`` or ``carry_debts=False``.
         max_evals: Budget in evaluations, failed ones and those in ``trials`` included.
         rounds, score, c, temperature, min_pulls, carry_debts: See
             ``automl_plugins.bandits.SuccessiveFiltering``.
@@ -249,7 +250,8 @@ class Boasf(ArmMethod):
         reward_range, seed: See ``bandit``.
         paper: Whether to follow algorithm 1 of the paper: it then sets score, c, temperature,
             min_pulls and carry_debts, which cannot be given. Rewards are scaled to [0, 1] unless
-            ``reward_range`` is given; for the rest see ``bandits.SuccessiveFiltering.paper``.
+            ``reward_range`` is given, and TPE begins with fewer random trials in each arm, 3 if
+            there are many; for the rest see ``bandits.SuccessiveFiltering.paper``.
 
     Raises:
         ValueError: For an argument outside its range, or a space without arms.

@@ -231,7 +231,7 @@ class Hyperband(_Schedule):
 
     Which of them suits a task is not known before, so all are executed (Li 2016). With eta = 3
     and r_min = 1/9 they are SH2, SH1 and SH0 of the paper, and the budget is 3 n if n is a
-    multiple of 6, else less by at most one evaluation; see ``budget``.
+    multiple of 6, else less by at most 4/3; see ``budget``.
 
     Args:
         n: Most that each schedule costs in full evaluations; > s_max.

@@ -31,7 +31,7 @@ class MetaLearner(BaseEstimator):  # type: ignore[misc]
     Args:
         n_trees: Boosting rounds (thesis 6.2: 500).
         learning_rate: Shrinkage of each tree (thesis: 0.05).
-        num_leaves: Leaves of each tree; the thesis found 4 for either input alone, 16 for both.
+        num_leaves: Leaves of each tree; the thesis took 4, and found that 16 can be better.
         max_rows: Runs that a fit looks at; of more, as many are drawn.
         n_jobs: Threads of LightGBM.
         random_state: Seed of the draw and of LightGBM.

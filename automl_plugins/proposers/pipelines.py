@@ -73,7 +73,8 @@ class PipelineProposer:
         model: Settings of the factorisation, or one fitted on ``matrix`` of this memory and space;
             None takes the default.
         start: ``"portfolio"``, or ``"nearest"`` as in the paper: the best configuration of each of
-            the nearest data sets, by the L1 distance of standardised meta-features, none twice;
+            the nearest data sets, by the L1 distance of standardised meta-features (the paper
+            does not say how they are scaled; auto-sklearn divides by their range), none twice;
             without meta-features the configurations of the best mean rank.
 
     Raises:

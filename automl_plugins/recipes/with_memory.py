@@ -196,7 +196,8 @@ def pmf(
         y: See ``tst``.
         model: Settings of the factorisation, or one fitted on this memory; None takes the default.
         n_start: Configurations proposed before the model is asked.
-        xi: Improvement, in the range of the losses, below which EI gains nothing.
+        xi: Improvement, in the range of the losses, below which EI gains nothing; of the losses
+            themselves with ``paper=True``.
         start: ``"portfolio"`` or ``"nearest"``, see ``PipelineProposer``; None is the portfolio,
             the nearest for the paper.
         paper: Whether to follow the authors: the start, and ``MatrixFactorization.paper``, whose

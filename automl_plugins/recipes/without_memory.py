@@ -169,11 +169,13 @@ def gbqr_thesis(*, per_second: bool = False, **options: Unpack[Options]) -> Mode
 
     * LightGBM's defaults of 20 rows in a leaf and 3 in a bin are 1: with them every prediction is
       constant up to 40 rows.
-    * Losses are standardised before the fit, which changes quantiles only by rounding; equal best
-      bounds are drawn from at random, where the thesis does not say.
+    * Losses are standardised before the fit, which changes quantiles only by rounding; but those
+      far from all others are moved near them first (``records.scores.tame``). Equal best bounds
+      are drawn from at random, where the thesis does not say.
     * Per second (GBQR-median, eq. 5.2) the bound is divided by the seconds instead of their
       logarithm, which is negative below one second; bounds below the median gain 0 instead of
-      less.
+      less. The model of seconds is ``surrogates.RunningTime``, whose docstring says what differs.
+    * A local search ends after 100 steps, and no step begins after 30 000 predictions.
     * Numbers are on the scale of the search space and categories one-hot; no configuration is
       evaluated twice; with several workers running evaluations repel; the final loss of a
       pruned evaluation is predicted, see ``proposers.targets.effective_losses``.

@@ -32,9 +32,10 @@ _MANY_ROWS = 256  # observations from which a fit for one proposal takes too lon
 class DistanceAware(BaseEstimator):  # type: ignore[misc]
     """std^2 + (strength s_y min(1, u / scale))^2 around the mean of another surrogate.
 
-    u is the distance to the nearest observation, s_y the standard deviation of the targets, and
-    scale the median distance between an observation and its nearest neighbour: the doubt is full
-    where a configuration is farther from all observations than they are from each other.
+    u is the distance to the nearest of the best observations (``max_rows``), s_y the standard
+    deviation of the targets, and scale the median distance between an observation and its nearest
+    neighbour: the doubt is full where a configuration is farther from all of them than they are
+    from each other.
 
     Args:
         surrogate: Model with ``fit`` and ``predict`` returning (mean, std).

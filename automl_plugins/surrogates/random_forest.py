@@ -172,7 +172,10 @@ class RandomForest(_TreeEnsemble):
 
     @classmethod
     def thesis(cls, *, random_state: Seed = None) -> Self:
-        """Return SMAC's forest as the thesis describes it (3.2.3): p = 5/6, n_min = 10."""
+        """Return SMAC's forest as the thesis describes it (3.2.3): p = 5/6, n_min = 10.
+
+        The variance floor, 0.01 in the thesis, is in units of the variance of the losses here.
+        """
         return cls(
             max_features=5 / 6, min_samples_split=10, splitter="best", random_state=random_state
         )

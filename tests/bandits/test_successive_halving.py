@@ -45,6 +45,13 @@ def test_budgets_of_the_paper() -> None:
     assert [b.n for b in Hyperband(33).brackets] == [99, 49, 33]
 
 
+@given(st.integers(3, 12_000))
+def test_hyperband_lacks_four_thirds_of_an_evaluation_at_most(n: int) -> None:
+    missing = 3 * n - Hyperband(n).budget
+    assert -1e-9 < missing < 4 / 3 + 1e-9
+    assert n % 6 or missing < 1e-9
+
+
 @given(st.integers(3, 12_000), st.sampled_from([0, 1, 2]))
 def test_budgets_are_within_one_evaluation_for_all_others(n: int, s: int) -> None:
     schedule = SuccessiveHalving.of_budget(n, s)

@@ -429,3 +429,22 @@ def test_inactive_numbers_lie_apart() -> None:
     assert not np.isnan(points).any()
     column = [i for i in range(points.shape[1]) if len(set(points[:, i])) == 3]
     assert points[:, column[0]].tolist() == pytest.approx([1 / 3, 1.0, 0.0])
+
+
+def test_large_memories_keep_the_best_of_each_task_and_the_best_on_average() -> None:
+    """The configuration that suits all tasks is the best on none."""
+    n_tasks, n_own = 12, 6
+    places = np.random.default_rng(0).permutation(np.linspace(0.0, 1.0, n_tasks * n_own + 1))
+    losses = np.ones((n_tasks, len(places)))
+    for task in range(n_tasks):
+        losses[task, task * n_own : (task + 1) * n_own] = 0.001 * np.arange(n_own)
+    losses[:, -1] = 0.1
+    memory = memory_of(*(dict(zip(places.tolist(), row.tolist(), strict=True)) for row in losses))
+    for most in (20, 13, 4):
+        found = set(performance(memory, most).candidates[:, 0].round(9).tolist())
+        wanted = {places[-1], *(places[row.argmin()] for row in losses)}
+        assert {round(place, 9) for place in wanted} <= found
+        assert len(found) <= max(most, most // 2 + n_tasks)
+    # What few tasks have run is no best on average.
+    few = memory_of({0.1: 0.0, 0.2: 1.0}, {0.3: 0.0, 0.4: 0.5, 0.5: 1.0}, {0.6: 0.0, 0.7: 1.0})
+    assert performance(few, 3).candidates[:, 0].tolist() == [0.1, 0.3, 0.6]

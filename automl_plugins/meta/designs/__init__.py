@@ -10,7 +10,7 @@ of configurations. All are deterministic.
 ``knn``         the best configuration of each of the nearest tasks (auto-sklearn)
 ``top_k``       the best predicted (GBQR thesis 6.4); weak, since these are near-copies
 ``delta``       the thesis's trade between predicted rank and spread
-``opt``         nearest by the true rank correlation: a ceiling, for benchmarks only
+``opt``         nearest by the true rank correlation: the thesis's reference, for benchmarks only
 ``bad_start``   the worst predicted: a control that must lose
 ==============  =====================================================================
 """

@@ -43,8 +43,9 @@ def portfolio(
 ) -> Design:
     """The configurations that together are best on the known tasks, for any new task.
 
-    Arguments and errors are those of ``top_k``; ``task`` is not used. Scores are mean regrets
-    over tasks, each scaled to [0, 1].
+    Of large memories 500 configurations are compared, the best on average and the best of each
+    task, here and in all designs but those of a learner. Arguments and errors are those of
+    ``top_k``; ``task`` is not used. Scores are mean regrets over tasks, each scaled to [0, 1].
     """
     known = performance(align_memory(space, memory, task, k))
     return _choose("portfolio", known, known.filled, k)
@@ -173,12 +174,12 @@ def knn(
 ) -> Design:
     """The best configuration of each of the k nearest tasks, by L1 distance of meta-features.
 
-    auto-sklearn and the thesis standardise meta-features before; here each is the rank among the
-    known tasks (``meta.tasks``), so that long tails decide nothing. A configuration that a nearer
-    task has contributed is not repeated; a farther task takes its place. Tasks without
-    meta-features of the new one are left aside. Without any it is the portfolio, and the notes say
-    so. Scores are expected regrets. Arguments and errors are those of ``top_k``; k is 25 in
-    auto-sklearn.
+    auto-sklearn scales meta-features to [0, 1] before, the thesis standardises them; here each is
+    the rank among the known tasks (``meta.tasks``), so that long tails decide nothing. A
+    configuration that a nearer task has contributed is not repeated; a farther task takes its
+    place. Tasks without meta-features of the new one are left aside. Without any it is the
+    portfolio, and the notes say so. Scores are expected regrets. Arguments and errors are those of
+    ``top_k``; k is 25 in auto-sklearn.
     """
     known = performance(align_memory(space, memory, task, k))
     described = TaskFeatures(known.memory.tasks, task)
@@ -205,10 +206,12 @@ def opt(
     vectors: FloatArray,
     losses: FloatArray,
 ) -> Design:
-    """``knn`` by the true rank correlation of losses, which only a benchmark knows.
+    """``knn`` by the true rank correlation of losses, which only a benchmark knows (thesis 6.5).
 
-    Arguments and errors are those of ``top_k``; ``task`` is not used. ``vectors`` (n, d) are the
-    configurations of the new task, all that matter, ``losses`` (n,) their true losses.
+    It is that over the configurations which ``portfolio`` compares and ``vectors`` has, of large
+    memories 500, where the thesis has all; losses that a task lacks are estimated. Arguments and
+    errors are those of ``top_k``; ``task`` is not used. ``vectors`` (n, d) are the configurations
+    of the new task, all that matter, ``losses`` (n,) their true losses.
     """
     known = performance(align_memory(space, memory, task, k))
     keys_of = known.memory.vector_space.keys

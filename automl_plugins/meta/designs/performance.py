@@ -66,7 +66,9 @@ def performance(dataset: MetaDataset, max_candidates: int = MAX_CANDIDATES) -> P
     """Regrets of a memory's configurations on all its tasks.
 
     What never completed is not a candidate: it fails, whatever its neighbours do. Of more distinct
-    ones than ``max_candidates`` the best of each task in turn count, the second best, ...
+    ones than ``max_candidates`` half are those of the least mean regret, of what half of the tasks
+    or more have run; the others are the best of each task, then the second best, ... The best of
+    every task is there.
     """
     space = dataset.vector_space
     scores = dataset.scores(regret)
@@ -115,8 +117,18 @@ def _choose(dataset: MetaDataset, scores: FloatArray, limit: int) -> npt.NDArray
     )
     order = np.lexsort((dataset.task, place))  # all bests, then all second bests
     order = order[worked[which[order]]]
-    _, first = np.unique(which[order], return_index=True)
-    return np.sort(which[order][np.sort(first)[:limit]])
+    n_tasks = len(dataset.rows)
+    runs = np.unique(which * n_tasks + dataset.task)  # each configuration once for each task
+    widely = 2 * np.bincount(runs // n_tasks, minlength=len(worked)) >= n_tasks
+    means = np.bincount(which, scores) / np.bincount(which)
+    common = np.flatnonzero(worked & widely)
+    chosen = dict.fromkeys(common[np.argsort(means[common], kind="stable")][: limit // 2].tolist())
+    most = max(limit, len(chosen) + n_tasks)
+    for configuration in which[order].tolist():
+        if len(chosen) == most:
+            break
+        chosen[configuration] = None
+    return np.sort(list(chosen))
 
 
 _LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the median distance between tasks

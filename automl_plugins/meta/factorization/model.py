@@ -130,7 +130,7 @@ class MatrixFactorization(Schedule, BaseEstimator):  # type: ignore[misc]
         Q = 20, SE-ARD, one noise, losses as they are around a mean of 0, 300 epochs of gradient
         descent at 1e-7 over mini-batches of 50 data sets with all their pipelines, the last epoch
         taken. For 90 % missing entries the paper has ``n_components=5, optimizer="adam",
-        learning_rate=1e-2``.
+        learning_rate=1e-2``; Adam's rate falls to a tenth of it here.
 
         As the mean is 0, losses should be scores of which 0 is what guessing reaches, negated
         (balanced accuracy rescaled, in the paper). What it does not say is chosen here: missing
