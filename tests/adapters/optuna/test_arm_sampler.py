@@ -108,8 +108,9 @@ def test_an_arm_sees_the_trials_of_its_hyperband_bracket() -> None:
     study = run(even(inner=Watch()), 40, reporting(zoo), **made)
     assert all(public == same for public, _, same in seen)
     assert any(public < private for public, private, _ in seen)
-    # The arms are chosen over all brackets; "dummy" has one configuration.
-    assert sorted(counts(study).values()) == [1, 13, 13, 13]
+    # The arms are chosen over all brackets; "dummy" has one configuration, which is pruned thrice.
+    assert sorted(counts(study).values()) == [3, 12, 12, 13]
+    assert counts(study)["dummy"] == 3
 
 
 # --- the samplers inside --------------------------------------------------------------------
