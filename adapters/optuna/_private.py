@@ -112,15 +112,29 @@ def ended_elsewhere(trial: FrozenTrial) -> bool:
     return served and _OVERHEAD not in trial.system_attrs
 
 
-def write_explanation(study: Study, trial: FrozenTrial, facts: Mapping[str, Any]) -> None:
+def write_explanation(
+    study: Study,
+    trial: FrozenTrial,
+    facts: Mapping[str, Any],
+    shares: Mapping[str, float] | None = None,
+) -> None:
     """Store why a configuration was proposed, as the user attribute ``automl_plugins``.
 
-    Facts for dashboards are repeated as attributes of their own, see ``_SHOWN``.
+    Facts for dashboards are repeated as attributes of their own, see ``_SHOWN``. The ``shares`` of
+    earlier tasks are ``automl_plugins:sources``: ``{"own": share of the search itself, "sources":
+    {name: share}}``, largest first, to 6 digits; sources that are left out have the share 0.
     """
-    for name, shown in _SHOWN.items():
-        if name in facts:
-            study._storage.set_trial_user_attr(trial._trial_id, shown, facts[name])
-    study._storage.set_trial_user_attr(trial._trial_id, _PREFIX, dict(facts))
+    stored: dict[str, Any] = {shown: facts.get(name) for name, shown in _SHOWN.items()}
+    stored[_SOURCES] = None
+    if shares is not None:
+        found = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
+        # Smaller shares than 5e-7 would be rounded to 0.
+        named = {n: round(float(s), 6) for n, s in found[:_MAX_NAMED] if s >= 5e-7}
+        own = max(0.0, 1.0 - float(sum(shares.values())))
+        stored[_SOURCES] = {"own": round(own, 6), "sources": named}
+    for name, content in [*stored.items(), (_PREFIX, dict(facts))]:
+        if content is not None or name in trial.user_attrs:  # of the dead trial that is retried
+            study._storage.set_trial_user_attr(trial._trial_id, name, content)
 
 
 def read_explanation(trial: FrozenTrial | Trial) -> dict[str, Any]:
@@ -148,20 +162,6 @@ def enqueued_values(trial: FrozenTrial) -> dict[str, Any]:
     """The values with which a trial was enqueued."""
     stored = trial.system_attrs.get("fixed_params")
     return dict(stored) if isinstance(stored, Mapping) else {}
-
-
-def write_shares(study: Study, trial: FrozenTrial, shares: Mapping[str, float]) -> None:
-    """Store the share of each earlier task in a proposal, as ``automl_plugins:sources``.
-
-    ``{"own": share of the search itself, "sources": {name: share}}``, largest first, to 6 digits;
-    sources that are left out have the share 0.
-    """
-    found = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
-    # Smaller shares than 5e-7 would be rounded to 0.
-    named = {n: round(float(s), 6) for n, s in found[:_MAX_NAMED] if s >= 5e-7}
-    own = max(0.0, 1.0 - float(sum(shares.values())))
-    content = {"own": round(own, 6), "sources": named}
-    study._storage.set_trial_user_attr(trial._trial_id, _SOURCES, content)
 
 
 def read_shares(trial: FrozenTrial | Trial) -> tuple[float, dict[str, float]] | None:

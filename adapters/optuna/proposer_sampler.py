@@ -365,9 +365,7 @@ class ProposerSampler(SeededSampler):
         held = union.fixed(_private.held_values(study, trial))
         if fixed := [name for name, i in union.column.items() if not np.isnan(held[i])]:
             facts["fixed"] = fixed
-        _private.write_explanation(study, trial, facts)
-        if shares is not None:
-            _private.write_shares(study, trial, shares)
+        _private.write_explanation(study, trial, facts, shares)
         if proposal.fit_seconds is not None and proposal.n_rows:
             shown = [f"{k} {facts[k]:.6g}" for k in ("value", "bound") if k in facts]
             predicted = f", predicted {', '.join(shown)}" if shown else ""

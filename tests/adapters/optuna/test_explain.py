@@ -289,3 +289,17 @@ def test_damaged_attributes_are_left_out(damage: Any) -> None:
             why = explain(stored)
             assert isinstance(why, Explanation) and str(why).endswith(".")
             assert "nan" not in str(why)
+
+
+def test_a_retried_trial_does_not_keep_why_the_dead_one_was_proposed() -> None:
+    old = search(AutoSampler(earlier(), seed=1), zoo, 13).trials[-1]
+    assert old.user_attrs.keys() >= {"automl_plugins:member", "automl_plugins:sources"}
+    study = optuna.create_study(sampler=GBQRSampler(seed=1))
+    study.add_trial(create_trial(state=TrialState.WAITING, user_attrs=old.user_attrs))
+    study.optimize(zoo, n_trials=1)
+    assert explain(study.trials[0]).member is None
+    assert source_shares(study) == member_trust(study) == {}
+    shown = {
+        n: v for n, v in study.trials[0].user_attrs.items() if n.startswith("automl_plugins:")
+    }
+    assert set(shown.values()) == {None}

@@ -319,7 +319,7 @@ def test_shares_of_very_many_sources_stay_below_64_kilobytes() -> None:
     study = optuna.create_study()
     frozen = study._storage.get_trial(study.ask()._trial_id)
     shares = {f"openml/{i:05d}/a rather long name of a task": 1 / 20_000 for i in range(10_000)}
-    _private.write_shares(study, frozen, {**shares, "first": 0.3, "none": 0.0})
+    _private.write_explanation(study, frozen, {}, {**shares, "first": 0.3, "none": 0.0})
     stored = study.trials[0].user_attrs["automl_plugins:sources"]
     assert len(json.dumps(stored)) < 2**16
     assert next(iter(stored["sources"])) == "first" and "none" not in stored["sources"]
