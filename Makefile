@@ -72,8 +72,9 @@ breaks: $(VENV)/.dev
 	$(VENV)/bin/python tests/breaks/breaks.py $(ARGS)
 
 # Without what depends on no version, or shows what others test: texts, examples, the project's own files, benchmarks, policies of bandits.
-NEWEST_ONLY = bandits test_architecture.py test_breaks.py test_build_memory.py test_docs.py test_docstrings.py \
-	test_families.py test_packaging.py test_public_benchmarks.py test_tour.py
+NEWEST_ONLY = bandits contracts/test_presets.py contracts/test_same_proposal.py test_architecture.py \
+	test_breaks.py test_build_memory.py test_docs.py test_docstrings.py test_families.py test_packaging.py \
+	test_public_benchmarks.py test_tour.py
 
 oldest: $(OLDEST)/.dev
 	OMP_NUM_THREADS=1 $(OLDEST)/bin/pytest -n $(WORKERS) -m "not slow" $(NEWEST_ONLY:%=--ignore=tests/%)
