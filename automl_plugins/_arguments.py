@@ -120,6 +120,19 @@ def refuse_foreign(
     )
 
 
+def check_call(
+    name: str, what: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any
+) -> None:
+    """Raise TypeError unless a function called ``name`` takes these arguments.
+
+    ``what`` says what a user calls those that were given: options, parts.
+    """
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{name} does not take these {what}: {error}.") from None
+
+
 def check_kind(function: str, value: Any, kind: Any, allowed: str) -> None:
     """Raise TypeError unless ``value`` is of a ``kind`` (or one of several) that a function takes.
 

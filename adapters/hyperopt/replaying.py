@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import partial
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 from hyperopt import JOB_STATE_DONE, STATUS_FAIL, STATUS_OK, Trials
 
-from automl_plugins._arguments import check_kind
+from automl_plugins._arguments import check_call, check_kind
 from automl_plugins.frameworks import Method, NamedMethod, Outcome, Problem, Proposal, TrialStatus
 from automl_plugins.records.trial import CLOCK_START
 from automl_plugins.spaces.values import to_vector
@@ -55,10 +54,7 @@ def optimizer(algo: Suggest | str, *, name: str | None = None, **options: Any) -
         "optimizer", suggest, Callable, "a suggest function, such as tpe.suggest, or a name"
     )
     label = name if name is not None else full_name_of(suggest)
-    try:
-        inspect.signature(suggest).bind([], None, None, 0, **options)
-    except TypeError as error:
-        raise TypeError(f"{label} does not take these options: {error}.") from None
+    check_call(label, "options", suggest, [], None, None, 0, **options)
     suggest = partial(suggest, **options) if options else suggest
     return NamedMethod(label, partial(HyperoptSearch, suggest))
 

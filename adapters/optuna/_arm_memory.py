@@ -284,7 +284,8 @@ class ArmMemory(StudyReader):
     def _list(self, view: View, arms: Arms, index: int, rows: IntArray) -> Grid | None:
         parameters = dict(sorted(self.parameters[index].items()))
         values = {name: view.values(name)[rows] for name in parameters}
-        full = view.facts("status")[rows] == Status.COMPLETE
+        status = view.facts("status")[rows]
+        full, pruned = status == Status.COMPLETE, status == Status.PRUNED
         always = [name for name, column in values.items() if not np.isnan(column[full]).any()]
         if math.prod(_size(arms.narrow(index, n, parameters[n])) for n in always) > _MOST:
             return None
@@ -306,7 +307,6 @@ class ArmMemory(StudyReader):
         # Trials with others failed, or run in a branch that is not known: they exhaust nothing.
         trials, known = [*view.columns.trials, *view.running.trials], {self._key, *parameters}
         explained = np.array([trials[i].values.keys() <= known for i in rows], dtype=bool)
-        pruned = view.facts("status")[rows] == Status.PRUNED
         seen = space.seen(everything, np.unique(space.keys(tried[explained & ~pruned])))
         # What a complete trial did not ask for may depend on several others: that is not inferred.
         for done in np.unique(tried[explained & full], axis=0):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from optuna.pruners import BasePruner, NopPruner
 from optuna.samplers import BaseSampler
 from optuna.trial import Trial
 
-from automl_plugins._arguments import check_kind, did_you_mean
+from automl_plugins._arguments import check_call, check_kind, did_you_mean
 from automl_plugins.frameworks import NamedMethod, Outcome, Problem, Proposal, TrialStatus
 from automl_plugins.spaces.conditions import is_active
 
@@ -74,10 +73,7 @@ def optimizer(
     if arguments and callable(factory):
         if "seed" in arguments:
             raise ValueError("seed cannot be given: the replay sets it, see its own seed=.")
-        try:
-            inspect.signature(factory).bind(seed=0, **arguments)
-        except TypeError as error:
-            raise TypeError(f"{name} does not take these arguments: {error}.") from None
+        check_call(name, "arguments", factory, seed=0, **arguments)
         factory = partial(factory, **arguments)
     return NamedMethod(name, partial(_start, factory, stops))
 

@@ -21,6 +21,7 @@ from smac.facade.abstract_facade import AbstractFacade
 from smac.main.exceptions import ConfigurationSpaceExhaustedException
 from smac.runhistory import StatusType, TrialInfo, TrialValue
 
+from automl_plugins._arguments import check_call
 from automl_plugins.frameworks import Outcome, Problem, Proposal, TrialStatus
 from automl_plugins.spaces.values import as_configuration, values_of
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -72,10 +73,7 @@ def optimizer(
     extra = dict(scenario or {})
     if taken := sorted({*extra} & {*_SCENARIO_OF_THE_REPLAY} | {*parts} & {*_PARTS_OF_THE_REPLAY}):
         raise ValueError(f"{', '.join(taken)} cannot be given: the replay sets them.")
-    try:
-        inspect.signature(facade).bind(None, **parts)
-    except TypeError as error:
-        raise TypeError(f"{facade.__name__} does not take these parts: {error}.") from None
+    check_call(facade.__name__, "parts", facade, None, **parts)
     if (check_parts := getattr(facade, "check_parts", None)) is not None:
         check_parts({name: part for name, part in parts.items() if not isinstance(part, type)})
     return SMACMethod(facade, label(facade.__name__) if name is None else name, extra, parts)
