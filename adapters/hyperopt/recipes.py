@@ -97,7 +97,7 @@ def surrogate(
     seed: int | None = None,
     **options: Unpack[SurrogateOptions],
 ) -> Proposer:
-    """Bayesian optimisation with any surrogate: SMAC's forest, extra trees, a Gaussian process.
+    """Bayesian optimisation with any surrogate: a random forest, extra trees, a Gaussian process.
 
     Example::
 

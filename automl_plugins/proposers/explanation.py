@@ -99,7 +99,7 @@ class Explanation:
         shares: Share of each earlier task by name, largest first; None without earlier tasks.
         member: The member of a committee that proposed; None if none was drawn.
         trust: Probability of drawing each member, by name, largest first; None without a
-            committee, or while it makes its start design.
+            committee, and for trials for which no member was drawn.
         arm: The arm and why it was chosen; None without arms.
         fixed: Names of parameters whose values the user decided beforehand.
         independent: Names of parameters that were not part of the joint proposal.

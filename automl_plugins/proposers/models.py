@@ -60,11 +60,11 @@ class ModelSettings:
     Attributes:
         surrogate: Template of the loss model; copied, never fitted itself.
         target: Transform of the losses, see ``transform``.
-        max_rows: Most rows to fit on: the best ones as one half, others at random; of those with
-            seconds, and of those that succeeded or failed, the newest. None for all.
+        max_rows: Largest number of rows to fit on: the best ones as one half, others at random;
+            models of seconds and of success take the newest. None for all.
         failed_trials: ``"avoid"`` learns which evaluations fail, and counts those whose loss has
             diverged as failures, see ``records.scores.divergence_limit``; ``"ignore"`` does
-            neither. Which ones violate constraints is learnt with both.
+            neither. Constraints, which Optuna's trials may have, are learnt with both.
         timed: Whether to model the running time.
         incumbent: Target to improve on: the best ``"observed"`` one, or the best ``"predicted"``
             for an evaluation, which a lucky noisy one does not lower.

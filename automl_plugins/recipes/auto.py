@@ -79,7 +79,8 @@ def auto(
             earlier tasks.
         X: See ``automl_plugins.recipes.tst``.
         y: See ``automl_plugins.recipes.tst``.
-        n_suggested: Evaluations that the memory suggests before the committee is asked.
+        n_suggested: Evaluations, of any origin, before the committee is asked; while there are
+            fewer, the memory suggests.
         per_second: Whether the gain is divided by the predicted seconds.
         cost_exponent: See ``automl_plugins.recipes.gbqr``.
         cost_budget: See ``automl_plugins.recipes.gbqr``.

@@ -177,7 +177,7 @@ def plot_member_trust(source: Any) -> go.Figure:
     """Plot how much each member of a committee was trusted over a search.
 
     The areas add up to 100 %; the member with the largest mean trust is at the bottom.
-    Evaluations that the committee did not propose, such as its start design, are left out.
+    Evaluations for which no member was drawn, such as the first ones, are left out.
 
     Args:
         source: Trust in the members by name, by number of the evaluation. Or an object that the
