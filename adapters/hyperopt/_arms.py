@@ -20,11 +20,8 @@ from hyperopt import Domain, Trials, rand
 from hyperopt.base import trials_from_docs
 
 from automl_plugins.arrays import FloatArray
-from automl_plugins.bandits.model_weights import (
-    model_weights,
-    weights_by_option,
-    weights_from_numbers,
-)
+from automl_plugins.bandits.model_weights import model_weights, weights_by_option
+from automl_plugins.bandits.policy import weights_from_numbers
 from automl_plugins.records.trial import as_number
 from automl_plugins.spaces.cells import check_parts, partition
 from automl_plugins.spaces.restriction import Domain as Domain_

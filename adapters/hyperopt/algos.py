@@ -27,7 +27,7 @@ from automl_plugins.bandits.confidence import policy_or_default
 from automl_plugins.bandits.model_weights import draw_weighted
 from automl_plugins.bandits.policy import ArmChoice, Policy
 from automl_plugins.bandits.records import loss_range
-from automl_plugins.bandits.report import describe_losses, describe_round
+from automl_plugins.bandits.report import describe_dropped_best, describe_round
 from automl_plugins.bandits.successive_filtering import PAPER, Score, SuccessiveFiltering, Unit
 from automl_plugins.proposers.explanation import ArmFacts
 from automl_plugins.streams import Streams
@@ -334,7 +334,7 @@ class Boasf(ArmMethod):
             line = describe_round(opened, space.arms.names)
             best = "" if math.isinf(situation.best) else f" Best loss {situation.best:.6g}."
             logger.info("%s.%s", line, best)
-        for line in describe_losses(turn.opened, records, left, space.arms.names):
+        for line in describe_dropped_best(turn.opened, records, left, space.arms.names):
             logger.warning(line)
         note: dict[str, Any] = {"round": turn.current.index}
         if turn.opened:

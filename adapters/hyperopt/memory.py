@@ -27,7 +27,7 @@ from hyperopt.base import JOB_STATE_CANCEL
 
 from automl_plugins._arguments import check_kind
 from automl_plugins.meta.alignment import AlignOptions
-from automl_plugins.meta.conversion import calendar, conform, dataset_of, space_of
+from automl_plugins.meta.conversion import calendar, conform, dataset_of, require_space
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.recorder import (
     Recorder,
@@ -211,7 +211,7 @@ def write_history(record: TaskRecord, space: Any = None, *, exp_key: str | None 
     Raises:
         ValueError: If the space is not known or cannot be translated, or no run fits it.
     """
-    known = read_space(space_of(record, None) if space is None else space)
+    known = read_space(require_space(record, None) if space is None else space)
     record = conform(record, known.space)
     trials = Trials(exp_key=exp_key)
     if len(record):

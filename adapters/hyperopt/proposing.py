@@ -182,7 +182,7 @@ class Algorithm(Generic[P]):
             new_ids, domain, trials, drawn = args
             streams = Streams(self.seed_of(trials, int(drawn)) if seed is None else seed)
             return self.suggest(new_ids, domain, trials, streams, options)
-        Streams(seed)
+        Streams(seed)  # refuses a bad seed now, not at the first trial
         options = self.check_options(options)
         return _WithOptions(self, **options, **({} if seed is None else {"seed": seed}))
 

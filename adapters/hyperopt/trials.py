@@ -182,7 +182,7 @@ class TrialReader:
 
     def read(self, trials: Trials, documents: Iterable[Document]) -> History:
         """The documents of ``trials`` as a history; ValueError for trials of another space."""
-        numbered = _numbered(d for d in documents if d["state"] in FINISHED + UNFINISHED)
+        numbered = _number(d for d in documents if d["state"] in FINISHED + UNFINISHED)
         known = self._read.setdefault(trials, {})
         new = [(n, d) for n, d in numbered if n not in known or has_changed(d, known[n][0])]
         encoded = self._encode([d["misc"]["vals"] for _, d in new])
@@ -222,7 +222,7 @@ class TrialReader:
         return np.where(np.abs(entries - ends) > _ROUNDED, entries, ends)
 
 
-def _numbered(documents: Iterable[Document]) -> list[tuple[int, Document]]:
+def _number(documents: Iterable[Document]) -> list[tuple[int, Document]]:
     """Documents with unique numbers, mostly their own.
 
     Hyperopt gives a number twice if trials that raised were read from a file: it takes the count

@@ -123,7 +123,7 @@ class Cells(Arms):
 
     @classmethod
     def from_partition(cls, key: str, cells: Partition, distributions: Distributions) -> Cells:
-        """The cells of a partition of ``space_of(distributions)``."""
+        """The cells of a partition of the space of ``distributions``."""
         own = {name: distributions[name] for name in cells[0].domains}
         # The distinct ones: without conditions, every cell has a part of each.
         domains = {n: list(dict.fromkeys(cell.domains[n] for cell in cells)) for n in own}

@@ -120,7 +120,7 @@ def _of_integers(distribution: IntDistribution) -> SteppedValues:
     if max(-low, high) <= MOST_EXACT:
         return _thin_out(distribution, low, step, n)
     if n <= _LISTED:
-        return _listed(distribution, [low + i * step for i in range(n)])
+        return _list_values(distribution, [low + i * step for i in range(n)])
     coarse = int(math.ulp(float(max(-low, high))))  # all multiples of it are floats
     common = math.gcd(step, coarse)
     if low % common == 0:
@@ -139,7 +139,7 @@ def _of_floats(distribution: FloatDistribution, step: float) -> SteppedValues:
     if step >= 4.0 * coarse:
         return _thin_out(distribution, low, step, n)
     if n <= _LISTED:
-        return _listed(distribution, [low + i * step for i in range(n)])
+        return _list_values(distribution, [low + i * step for i in range(n)])
     times = max(1, math.ceil(coarse / step))
     return _thin_out(distribution, low, times * step, (n - 1) // times + 1)
 
@@ -150,7 +150,7 @@ def _thin_out(distribution: Numeric, low: float, step: float, n: int) -> Stepped
     return SteppedValues(distribution, low, times * step, (n - 1) // times + 1)
 
 
-def _listed(distribution: Numeric, values: list[Any]) -> SteppedValues:
+def _list_values(distribution: Numeric, values: list[Any]) -> SteppedValues:
     """One value for each float, if possible one that Optuna finds in the distribution."""
     by_float: dict[float, Any] = {}
     for value in values:

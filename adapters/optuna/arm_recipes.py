@@ -21,11 +21,10 @@ from automl_plugins.bandits.model_weights import (
     weights_by_option,
     weights_from_counts,
     weights_from_logs,
-    weights_from_numbers,
 )
-from automl_plugins.bandits.policy import ArmChoice, Policy
+from automl_plugins.bandits.policy import ArmChoice, Policy, weights_from_numbers
 from automl_plugins.bandits.records import ArmStatistics
-from automl_plugins.bandits.report import describe_losses
+from automl_plugins.bandits.report import describe_dropped_best
 from automl_plugins.bandits.successive_filtering import (
     PAPER,
     Score,
@@ -381,7 +380,7 @@ class BOASFSampler(ArmSampler):
             search = {"budget": list(self._budget), "cells": situation.arms.mark}
             _private.write_rounds(study, trial, self.arm, [r.to_dict() | search for r in opened])
         records, left = situation.pulls.records, situation.left
-        for line in describe_losses(opened, records, left, situation.arms.names):
+        for line in describe_dropped_best(opened, records, left, situation.arms.names):
             _logger.warning(line)
 
     def is_spent(self, situation: Situation) -> bool:

@@ -27,7 +27,7 @@ from ._arms import Arms, Choices, Split, declared_arm
 from ._inner import Inner, InnerSamplers, Pull
 from ._study import View
 from .seeded_sampler import NOT_OURS, Cache, SeededSampler
-from .space import checked_space
+from .space import check_space
 from .trials import Cost, StudyColumns, check_cost
 
 _logger = get_logger("optuna.automl_plugins")
@@ -110,7 +110,7 @@ class ArmSampler(SeededSampler):
         self.reward_range = loss_range(reward_range)
         self.cost = check_cost(cost)
         self.declared: Arms | None = None
-        declared = checked_space(search_space)
+        declared = check_space(search_space)
         if split is None:
             self.declared = declared_arm(declared, arm)
         elif declared:

@@ -22,7 +22,7 @@ from optuna.trial import FrozenTrial, TrialState
 from automl_plugins._arguments import level_of_caller
 from automl_plugins.formats import format_count
 from automl_plugins.meta.alignment import AlignOptions
-from automl_plugins.meta.conversion import calendar, conform, dataset_of, space_of
+from automl_plugins.meta.conversion import calendar, conform, dataset_of, require_space
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.recorder import Recorder, SearchRecorder, WritableStore, run_key
 from automl_plugins.records.search import Search
@@ -268,7 +268,7 @@ def write_history(
         distributions = dict(space)
         record = _drop_foreign_runs(record, distributions)
     else:
-        space = space_of(record, space)
+        space = require_space(record, space)
         distributions = distributions_of(space)
         record = conform(record, space, partial=True)
     if study is None:

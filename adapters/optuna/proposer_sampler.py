@@ -30,7 +30,7 @@ from ._steps import merged_note
 from ._study import StudyReader, View
 from ._union import UnionSpace, even_value, taken_values, value_at
 from .seeded_sampler import Cache, SeededSampler
-from .space import Distributions, checked_ordinal, checked_space, value_in
+from .space import Distributions, check_ordinal, check_space, value_in
 from .trials import Cost, check_cost
 
 _logger = get_logger("optuna.automl_plugins")
@@ -88,8 +88,8 @@ class ProposerSampler(SeededSampler):
     ) -> None:
         super().__init__(seed)
         self._proposer = proposer
-        self._search_space = checked_space(search_space)
-        self._ordinal = checked_ordinal(ordinal)
+        self._search_space = check_space(search_space)
+        self._ordinal = check_ordinal(ordinal)
         if self._search_space:
             UnionSpace(self._search_space, (), self._ordinal)  # bad input fails here, not later
         if not isinstance(independent_sampler, BaseSampler | None):
@@ -164,7 +164,7 @@ class ProposerSampler(SeededSampler):
             if search_space or asked.moving or self._foresight is not None:
                 with self._turn:  # no view if a thread has published
                     view = asked.view if asked.turns == self._turns else None
-                    found = self._published(study, trial, search_space, view)
+                    found = self._publish(study, trial, search_space, view)
             if found is None:  # all parameters are sampled independently
                 self._asked[key] = kept._replace(names=frozenset())
                 _private.write_explanation(study, trial, {"origin": "independent"})
@@ -237,7 +237,7 @@ class ProposerSampler(SeededSampler):
         reader = self._reader(study)
         reader.space(reader.view(study, trial), {})
 
-    def _published(
+    def _publish(
         self, study: Study, trial: FrozenTrial, search_space: Distributions, view: View | None
     ) -> tuple[UnionSpace, Proposal] | None:
         """Make the joint proposal and publish it for other workers; None if there is none."""
@@ -286,7 +286,7 @@ class ProposerSampler(SeededSampler):
     ) -> Any:
         """The joint proposal's value of one parameter; ``ABSENT`` if there is no proposal."""
         with self._turn:
-            found = self._published(study, trial, {name: distribution}, None)
+            found = self._publish(study, trial, {name: distribution}, None)
             if found is None:
                 return ABSENT
             union, proposal = found

@@ -60,7 +60,7 @@ def read_space(search_space: Any) -> tuple[ConfigurationSpace, dict[str, BaseDis
     """Distributions by name or a ``ConfigurationSpace`` in both forms; TypeError for others."""
     if isinstance(search_space, ConfigurationSpace):
         return search_space, distributions_of(search_space)
-    distributions = checked_space(search_space, or_else=", or a ConfigurationSpace")
+    distributions = check_space(search_space, or_else=", or a ConfigurationSpace")
     space = ConfigurationSpace()
     space.add([hyperparameter_of(name, d) for name, d in distributions.items()])
     return space, distributions
@@ -75,7 +75,7 @@ def is_space(thing: Any) -> bool:
     )
 
 
-def checked_space(search_space: Any, *, or_else: str = "") -> dict[str, BaseDistribution]:
+def check_space(search_space: Any, *, or_else: str = "") -> dict[str, BaseDistribution]:
     """A copy of the distributions that are given; empty for None.
 
     TypeError for anything but distributions by name; ``or_else`` says what is legal, too.
@@ -90,7 +90,7 @@ def checked_space(search_space: Any, *, or_else: str = "") -> dict[str, BaseDist
     return dict(search_space)
 
 
-def checked_ordinal(ordinal: Mapping[str, Sequence[Any]] | None) -> dict[str, list[Any]]:
+def check_ordinal(ordinal: Mapping[str, Sequence[Any]] | None) -> dict[str, list[Any]]:
     """The ordered choices by name of the parameter; TypeError for anything else."""
     is_mapping = isinstance(ordinal, Mapping | None)
     every = ordinal.values() if is_mapping and ordinal else ()

@@ -183,10 +183,10 @@ class _Surviving:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            return trial_info, _crashed(self._runner._crash_cost, began, error)
+            return trial_info, _make_crashed(self._runner._crash_cost, began, error)
 
 
-def _crashed(cost: Any, began: float, error: BaseException) -> TrialValue:
+def _make_crashed(cost: Any, began: float, error: BaseException) -> TrialValue:
     """The result of a trial that did not return one, ended now."""
     ended = time.time()
     return TrialValue(
@@ -258,7 +258,7 @@ class DaskRunner(DaskParallelRunner):
                 result = info, future.result()[1]
             except KilledWorker as error:
                 _logger.warning(f"A trial that killed its worker is treated as CRASHED: {error}")
-                result = info, _crashed(self._crash_cost, began, error)
+                result = info, _make_crashed(self._crash_cost, began, error)
             self._results_queue.append(result)
             self._pending_trials.remove(future)
         pending = {future.key for future in self._pending_trials}

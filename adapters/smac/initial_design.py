@@ -24,7 +24,7 @@ from automl_plugins.meta.warm_start import (
 from automl_plugins.records.trial import finite_or_none
 from automl_plugins.spaces.values import as_configuration, to_values
 
-from .trials import adopted
+from .trials import adopt
 
 SUGGESTED = ", suggested by earlier tasks"  # end of the origin of such a configuration
 _MOST = 25  # suggestions by default, as in auto-sklearn
@@ -96,7 +96,7 @@ class MetaInitialDesign(AbstractInitialDesign):
     ) -> None:
         space = scenario.configspace
         check_share("max_ratio", max_ratio)
-        additional = _checked(additional_configs or [], space)
+        additional = _check_configurations(additional_configs or [], space)
         usual = _usual(scenario, default, seed)
         k = n_suggestions(mode, len(usual), n_configs)
         k = min(k, _MOST) if n_configs is None else k
@@ -236,19 +236,19 @@ def _usual(
     return found
 
 
-def _checked(configs: Any, space: ConfigurationSpace) -> list[Configuration]:
+def _check_configurations(configs: Any, space: ConfigurationSpace) -> list[Configuration]:
     """Configurations of ``space`` with the values of those given, each once."""
     if not all(isinstance(config, Configuration) for config in configs):
         raise TypeError(
             "additional_configs must be a list of configurations, such as"
             f" Configuration(scenario.configspace, values), got {configs!r}."
         )
-    return _distinct([adopted(config, space) for config in configs])
+    return _distinct([adopt(config, space) for config in configs])
 
 
 def _distinct(configs: list[Configuration]) -> list[Configuration]:
     """Distinct configurations, rebuilt from their vectors so that equal ones have equal hashes."""
-    return list(dict.fromkeys(adopted(config, config.config_space) for config in configs))
+    return list(dict.fromkeys(adopt(config, config.config_space) for config in configs))
 
 
 def _values(configs: list[Configuration]) -> list[dict[str, Any]]:

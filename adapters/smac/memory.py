@@ -21,7 +21,7 @@ from smac.runhistory import StatusType, TrialInfo, TrialKey, TrialValue
 
 from automl_plugins._arguments import level_of_caller
 from automl_plugins.meta.alignment import AlignOptions
-from automl_plugins.meta.conversion import conform, dataset_of, space_of
+from automl_plugins.meta.conversion import conform, dataset_of, require_space
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.plain import digest, encode, plain_configuration
 from automl_plugins.meta.recorder import Recorder, SearchRecorder, WritableStore, search_name
@@ -198,7 +198,7 @@ def write_history(
     """
     if crash_cost is not None and math.isnan(as_number(crash_cost)):
         raise ValueError(f"crash_cost must be a number, got {crash_cost!r}.")
-    space = space_of(record, space)
+    space = require_space(record, space)
     record = conform(record, space)
     if crash_cost is None:
         crash_cost = _worst(record)

@@ -13,10 +13,10 @@ from automl_plugins import surrogates
 from automl_plugins._arguments import check_finite, check_integer, check_share
 from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.acquisition import (
-    faded,
+    fade_exponent,
     gbqr_median,
+    log_score,
     lower_confidence_bound,
-    weighted,
 )
 from automl_plugins.recipes import gbqr_surrogate
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -267,8 +267,8 @@ class EIPerSecond(AbstractAcquisitionFunction):
                 " model=SurrogateModel(scenario.configspace)."
             )
         log_gain = log_expected_improvement(mean, std, self._best, self.xi)
-        exponent = faded(self.cost_exponent, self._n_evaluated, self.cost_budget)
-        score = weighted(log_gain, log_seconds=log_seconds, exponent=exponent)
+        exponent = fade_exponent(self.cost_exponent, self._n_evaluated, self.cost_budget)
+        score = log_score(log_gain, log_seconds=log_seconds, exponent=exponent)
         return np.maximum(score, np.finfo(np.float64).min)[:, None]
 
 

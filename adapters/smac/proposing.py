@@ -31,7 +31,7 @@ from ._private import Selector
 from .description import describe
 from .initial_design import SUGGESTED
 from .rows import Rows
-from .trials import adopted, canonical, check_one_objective, read_note, write_note
+from .trials import adopt, canonical, check_one_objective, read_note, write_note
 
 _logger = logging.getLogger("smac.automl_plugins")
 
@@ -139,7 +139,7 @@ class ProposerConfigSelector(Selector):
         for config in self.initial_configurations:
             if self._key(config) not in self._known() | self._waiting.keys():
                 self.begin()
-                again = adopted(config, self.space.space)
+                again = adopt(config, self.space.space)
                 yield self._give(again, config.origin or "Initial design")
         while True:
             self.begin()

@@ -281,7 +281,7 @@ def canonical(config: Configuration, space: ConfigurationSpace | None = None) ->
     return vector
 
 
-def adopted(config: Configuration, space: ConfigurationSpace) -> Configuration:
+def adopt(config: Configuration, space: ConfigurationSpace) -> Configuration:
     """The configuration of ``space`` with the same values and origin, in canonical form.
 
     Raises:

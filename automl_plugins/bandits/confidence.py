@@ -60,18 +60,18 @@ def arm_scales(best: FloatArray, finished: IntArray, total: FloatArray) -> Float
     return np.asarray(np.sqrt(apart * deficit))
 
 
-def pulls_by_time(pulls: IntArray, finished: IntArray, seconds: FloatArray) -> FloatArray:
+def pulls_by_time(pulls: IntArray, timed: IntArray, seconds: FloatArray) -> FloatArray:
     """Pulls (K,) as if all took the same time: t times the arm's part of all seconds.
 
-    A running pull counts with the mean seconds of its arm, or of all arms where those are not
-    known. A pull counts for at least a tenth of one: an arm that takes no time would never lose.
-    Without any known seconds, those of ``finished`` pulls, the pulls stay as they are.
+    A pull without seconds counts with the mean seconds of its arm, or of all arms where those are
+    not known. A pull counts for at least a tenth of one: an arm that takes no time would never
+    lose. Without any known seconds, those of ``timed`` pulls, the pulls stay as they are.
     """
     if not seconds.sum() > 0:
         return pulls.astype(np.float64)
     known = seconds > 0
-    usual = seconds.sum() / finished[known].sum()
-    each = np.where(known, seconds / np.maximum(finished, 1), usual)
+    usual = seconds.sum() / timed[known].sum()
+    each = np.where(known, seconds / np.maximum(timed, 1), usual)
     spent = each * pulls
     return np.asarray(np.maximum(pulls.sum() * spent / spent.sum(), _LEAST * pulls))
 
@@ -163,7 +163,7 @@ class MaxUCB(ScoredPolicy):
         best, pulls = best_rewards(of), of.pulls.astype(np.float64)
         assert self.alpha is not None
         if self.unit == "seconds":
-            pulls = pulls_by_time(of.pulls, of.scored, of.seconds)
+            pulls = pulls_by_time(of.pulls, of.timed, of.seconds)
         if self.scale == "unit":
             return np.asarray(best + (self.alpha * np.log(pulls.sum()) / pulls) ** 2)
         bonus = (self.alpha * np.log1p(pulls.mean()) / pulls) ** 2

@@ -37,7 +37,7 @@ from automl_plugins.spaces.branches import (
 )
 from automl_plugins.spaces.restriction import restrict_space
 
-from .policy import ArmChoice
+from .policy import ArmChoice, weights_from_numbers
 
 
 def draw_weighted(arms: Sequence[int], p: FloatArray, rng: np.random.Generator) -> ArmChoice:
@@ -106,15 +106,6 @@ def weights_from_logs(logs: npt.ArrayLike) -> FloatArray:
         raise ValueError(f"Weights must be finite numbers; logarithms are {logs!r}.")
     weights = np.exp(values - values.max())
     return np.asarray(weights / weights.sum())
-
-
-def weights_from_numbers(numbers: npt.ArrayLike) -> FloatArray:
-    """Probabilities (M,) proportional to given weights (M,) of any sum."""
-    values = np.asarray(numbers, dtype=np.float64)
-    if not ((values >= 0) & (values < np.inf)).all() or not values.any():
-        raise ValueError(f"weights must be finite, >= 0 and not all 0, got {values.tolist()}.")
-    values = values / values.max()  # their sum may overflow
-    return np.asarray(values / values.sum())
 
 
 def failure_probability(weights: npt.ArrayLike, theta: npt.ArrayLike, n_draws: int) -> float:

@@ -149,6 +149,15 @@ def best_of(arms: IntArray, scores: npt.NDArray[Any], rng: np.random.Generator) 
     return int(rng.choice(arms[scores == scores.max()]))
 
 
+def weights_from_numbers(numbers: npt.ArrayLike) -> FloatArray:
+    """Probabilities (M,) proportional to given weights (M,) of any sum."""
+    values = np.asarray(numbers, dtype=np.float64)
+    if not ((values >= 0) & (values < np.inf)).all() or not values.any():
+        raise ValueError(f"weights must be finite, >= 0 and not all 0, got {values.tolist()}.")
+    values = values / values.max()  # their sum may overflow
+    return np.asarray(values / values.sum())
+
+
 def mean_rewards(of: ArmStatistics) -> FloatArray:
     """Mean rewards (K,).
 
@@ -209,6 +218,7 @@ class DecreasingEpsilon(EpsilonGreedy):
     horizon: int = 100
 
     def __post_init__(self) -> None:
+        check_share("start", self.start)
         self.epsilon = self.start
         super().__post_init__()
         check_share("end", self.end)
@@ -267,8 +277,7 @@ class RandomArm(Policy):
         weights = np.array([self.weights[arm] for arm in arms.tolist()])
         if not weights.any():
             return int(rng.choice(arms))
-        weights /= weights.max()  # the sum of very large ones would overflow
-        return int(rng.choice(arms, p=weights / weights.sum()))
+        return int(rng.choice(arms, p=weights_from_numbers(weights)))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

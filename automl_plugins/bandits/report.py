@@ -132,10 +132,7 @@ class ArmReport:
         """A row for each arm, in the order of their numbers."""
         records, n_arms, n = self.records, len(self.names), len(self.records)
         of = ArmStatistics.from_records(records, n_arms)
-        timed = np.bincount(
-            records.arm[records.finished & ~np.isnan(records.seconds)], minlength=n_arms
-        )
-        seconds = np.where((timed == 0) & (of.scored > 0), np.nan, of.seconds)
+        seconds = np.where((of.timed == 0) & (of.scored > 0), np.nan, of.seconds)
         total = float(of.seconds.sum())
         values = self._sign * np.asarray(self.losses, dtype=np.float64).reshape(-1)
         known = (records.status == Status.COMPLETE) & ~np.isnan(values)
@@ -270,7 +267,7 @@ def describe_round(outcome: Round, names: Sequence[str], spent: str = "") -> str
     return one_line(line)
 
 
-def describe_losses(
+def describe_dropped_best(
     opened: Iterable[Round], records: ArmRecords, arms: Sequence[int], names: Sequence[str]
 ) -> list[str]:
     """A line for each round that drops the arm of the best trial, although it can still be pulled.

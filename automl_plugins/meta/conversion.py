@@ -86,7 +86,7 @@ def convert(
     return target.write_history(record, None, **options)
 
 
-def space_of(record: TaskRecord, space: ConfigurationSpace | None) -> ConfigurationSpace:
+def require_space(record: TaskRecord, space: ConfigurationSpace | None) -> ConfigurationSpace:
     """``space``, else the recorded one; ValueError if neither is known."""
     found = record.space if space is None else space
     if found is None:

@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Any, Unpack
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
 from automl_plugins._arguments import repeated
@@ -29,7 +28,7 @@ from automl_plugins.records.trial import Status, known_seconds
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from .names import respelt
+from .names import respell
 from .union import union_space
 
 
@@ -122,7 +121,7 @@ class MetaDataset:
         every = [record for group in by_name.values() for record in group]
         if space is None:
             space = union_space(every)
-        elif (named := respelt(space, every)) is not every:
+        elif (named := respell(space, every)) is not every:
             return cls.from_records(named, space, **options)
         vector_space = VectorSpace(space)
         tasks: list[MetaTask] = []
@@ -248,7 +247,7 @@ class MetaDataset:
         return self.vectors[first[order]], rank[which].astype(np.int64)
 
     @cached_property
-    def completed(self) -> npt.NDArray[np.bool_]:
+    def completed(self) -> BoolArray:
         """Mask (C,) of the distinct configurations that completed at least once."""
         distinct, which = self.distinct
         counts = np.bincount(which[~np.isnan(self.complete_losses)], minlength=len(distinct))

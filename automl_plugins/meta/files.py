@@ -35,13 +35,13 @@ from automl_plugins.meta.plain import (
     VALUE_RULE,
     check_text,
     encode,
-    meta_features_of,
+    parse_meta_features,
+    parse_space,
     plain_columns,
     plain_configurations,
     plain_meta_features,
     plain_space,
     plain_tags,
-    space_of,
 )
 from automl_plugins.records.task_record import TaskRecord, as_records
 from automl_plugins.records.trial import Status
@@ -287,7 +287,7 @@ def _document(searches: Sequence[StoredSearch]) -> dict[str, Any]:
 
 
 def _searches(document: dict[str, Any]) -> list[StoredSearch]:
-    spaces = [space_of(plain) for plain in document["spaces"]]
+    spaces = [parse_space(plain) for plain in document["spaces"]]
     configurations: list[dict[str, Any]] = []
     for block in document["configurations"]:
         names, n = block["names"], block["n"]
@@ -312,7 +312,7 @@ def _searches(document: dict[str, Any]) -> list[StoredSearch]:
             **given,
             status=np.array(entry["status"] or [], dtype=np.int64),
             space=None if entry["space"] is None else spaces[entry["space"]],
-            meta_features=meta_features_of(entry["meta_features"], task=entry["task"]),
+            meta_features=parse_meta_features(entry["meta_features"], task=entry["task"]),
             tags=plain_tags(entry["tags"], task=entry["task"]),
             framework=check_text(entry["framework"], "framework"),
             seed=None if entry["seed"] is None else int(entry["seed"]),

@@ -81,7 +81,7 @@ def _candidates(space: VectorSpace, column: int) -> FloatArray:
     if found.n_values <= _MOST_VALUES:
         return found.legal_vectors()
     places = np.arange(_MOST_VALUES) / _MOST_VALUES
-    return np.array([*map(found.quantile, places), found.scale])
+    return np.array([*map(found.quantile, places), found.largest])
 
 
 def dependent_elsewhere(space: VectorSpace, records: Iterable[TaskRecord]) -> BoolArray:

@@ -27,7 +27,7 @@ from automl_plugins.spaces.choices import one_of
 from automl_plugins.spaces.values import ABSENT, reader
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from .names import renamed, spelling
+from .names import rename_all, spelling
 from .union import union_space
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def take_conditions(space: ConfigurationSpace, known: Known) -> ConfigurationSpa
         return space
     taken: list[Condition] = []
     if new := spelling(space, source):
-        source = renamed(source, new)
+        source = rename_all(source, new)
     for name in space:
         conditions = source.parent_conditions_of[name] if name in source else []
         if len(conditions) != 1 or not isinstance(conditions[0], EqualsCondition | InCondition):

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins.arrays import FloatArray
-from automl_plugins.meta.tasks import TaskDescription, TaskFeatures
+from automl_plugins.meta.tasks import TaskDescription, TaskFeatures, meta_feature_row
 from automl_plugins.records.scores import standardise_losses
 
 from .dataset import MetaDataset
@@ -103,10 +103,7 @@ class MetaLearner(BaseEstimator):  # type: ignore[misc]
     def predict_features(self, X: FloatArray, task: TaskDescription) -> FloatArray:
         """Predicted losses (n,) of configurations with features ``X`` (n, f), as ``predict``."""
         check_is_fitted(self)
-        if (
-            task is not None
-            and np.isfinite([task.get(n, np.nan) for n in self.tasks_.names]).any()
-        ):
+        if np.isfinite(meta_feature_row(task, self.tasks_.names)).any():
             return self._predict(X, self.tasks_.describe(task))
         known = self.tasks_.known
         step = -(-len(known) // _EVERYWHERE)

@@ -80,7 +80,7 @@ def _step_prefix(names: Iterable[str], known: Collection[str]) -> str:
     return prefix if not others or others[0][1] < most else ""
 
 
-def respelt(names: Iterable[str], records: Sequence[TaskRecord]) -> Sequence[TaskRecord]:
+def respell(names: Iterable[str], records: Sequence[TaskRecord]) -> Sequence[TaskRecord]:
     """The records, with their hyperparameters called as in ``names``; themselves if they are."""
     names = list(names)
     spaces: dict[Any, ConfigurationSpace] = {}  # records of one memory share theirs
@@ -95,7 +95,7 @@ def respelt(names: Iterable[str], records: Sequence[TaskRecord]) -> Sequence[Tas
         if space is not None:
             key = id(space), tuple(new.items())
             if key not in spaces:
-                spaces[key] = renamed(space, new)
+                spaces[key] = rename_all(space, new)
             space = spaces[key]
         runs = [{new.get(name, name): value for name, value in run.items()} for run in runs]
         found.append(replace(record, configurations=runs, space=space))
@@ -103,20 +103,20 @@ def respelt(names: Iterable[str], records: Sequence[TaskRecord]) -> Sequence[Tas
 
 
 @np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
-def renamed(space: ConfigurationSpace, names: Mapping[str, str]) -> ConfigurationSpace:
+def rename_all(space: ConfigurationSpace, names: Mapping[str, str]) -> ConfigurationSpace:
     """The space with other names of its hyperparameters, also in conditions and clauses."""
     written = space.to_serialized_dict(ENCODERS)
     for part in ("hyperparameters", "conditions", "forbiddens"):
-        written[part] = [_renamed(item, names) for item in written[part]]
+        written[part] = [_rename_item(item, names) for item in written[part]]
     return ConfigurationSpace.from_serialized_dict(written, DECODERS)
 
 
-def _renamed(written: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def _rename_item(written: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     new = dict(written)
     for key in ("name", "child", "parent", "left", "right"):
         if key in new:
             new[key] = names.get(new[key], new[key])
     for key in ("conditions", "clauses"):
         if key in new:
-            new[key] = [_renamed(item, names) for item in new[key]]
+            new[key] = [_rename_item(item, names) for item in new[key]]
     return new

@@ -108,7 +108,7 @@ def plain_meta_features(meta_features: Mapping[str, Any], *, task: str) -> dict[
     return plain
 
 
-def meta_features_of(plain: Mapping[str, float | None], *, task: str) -> dict[str, float]:
+def parse_meta_features(plain: Mapping[str, float | None], *, task: str) -> dict[str, float]:
     """The inverse of ``plain_meta_features``, with the same errors."""
     known = {name: math.nan if value is None else value for name, value in plain.items()}
     plain_meta_features(known, task=task)
@@ -146,7 +146,7 @@ def plain_space(space: ConfigurationSpace) -> dict[str, Any]:
     return dict(json.loads(json.dumps(plain, default=_item)))
 
 
-def space_of(plain: Mapping[str, Any]) -> ConfigurationSpace:
+def parse_space(plain: Mapping[str, Any]) -> ConfigurationSpace:
     """The inverse of ``plain_space``; ValueError for anything that it never writes."""
     copy = json.loads(json.dumps(plain))  # ConfigSpace takes the dictionary to pieces
     for hyperparameter in copy["hyperparameters"]:

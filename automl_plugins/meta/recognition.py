@@ -142,8 +142,10 @@ class RecognisedMemory:
     Args:
         task: Name of the task that is searched: the runs on the data set of that name are left
             out.
-        growing: Whether parameters and conditions of the space are discovered by the trials.
         logger: Takes the line.
+
+    Attributes:
+        growing: Whether parameters and conditions of the space are discovered by the trials.
     """
 
     store = None
@@ -152,11 +154,10 @@ class RecognisedMemory:
         self,
         *,
         task: str | None = None,
-        growing: bool = False,
         logger: logging.Logger = _logger,
     ) -> None:
         self.exclude = frozenset() if task is None else frozenset({task})
-        self.growing = growing
+        self.growing = False
         self.logger = logger
         self._said: str | tuple[str, ...] = ""
         self._opened: dict[tuple[str, ...], TaskMemory] = {}

@@ -25,7 +25,7 @@ from automl_plugins.records.trial import FIRST_MOMENT, unix_time
 
 from .memories import open_store
 
-logger = logging.getLogger("automl_plugins.meta.recorder")
+logger = logging.getLogger(__name__)
 
 _LONGEST = 400  # characters of a name
 

@@ -112,6 +112,11 @@ def describe_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def meta_feature_row(task: TaskDescription, names: Sequence[str]) -> FloatArray:
+    """Meta-features (m,) of a task by name; NaN where it has none."""
+    return np.array([float((task or {}).get(name, np.nan)) for name in names], dtype=np.float64)
+
+
 class TaskFeatures:
     """Meta-features of known tasks, and of a new one, as ranks among the known tasks.
 
@@ -126,7 +131,7 @@ class TaskFeatures:
     def __init__(self, tasks: Sequence[MetaTask], task: TaskDescription = None) -> None:
         names = meta_feature_names_of(tasks)
         values = meta_feature_values(tasks, names)
-        has = [task is None or np.isfinite(float(task.get(name, np.nan))) for name in names]
+        has = np.isfinite(meta_feature_row(task, names)) | (task is None)
         n_values = [len(np.unique(column[np.isfinite(column)])) for column in values.T]
         use = [i for i in range(len(names)) if has[i] and n_values[i] > 1]
         self.names: tuple[str, ...] = tuple(names[i] for i in use)
@@ -138,8 +143,7 @@ class TaskFeatures:
 
     def describe(self, task: TaskDescription) -> FloatArray:
         """Scaled meta-features (m,) of a task."""
-        row = [float((task or {}).get(name, np.nan)) for name in self.names]
-        return np.asarray(self._rank_all(np.array([row], dtype=np.float64))[0])
+        return np.asarray(self._rank_all(meta_feature_row(task, self.names)[None])[0])
 
     def _rank_all(self, values: FloatArray) -> FloatArray:
         """Ranks (n, m) of raw values (n, m) among those of the known tasks, in [0, 1]."""

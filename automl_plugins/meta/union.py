@@ -52,12 +52,12 @@ def union_space(records: Sequence[TaskRecord]) -> ConfigurationSpace:
             for space, known in written
             if name in space
         ]
-        common["conditions"] += _shared(of_child)
-    common["forbiddens"] = _shared([known["forbiddens"] for _, known in written])
+        common["conditions"] += _in_all(of_child)
+    common["forbiddens"] = _in_all([known["forbiddens"] for _, known in written])
     return ConfigurationSpace.from_serialized_dict(common, DECODERS)
 
 
-def _shared(lists: list[list[Any]]) -> list[Any]:
+def _in_all(lists: list[list[Any]]) -> list[Any]:
     """What all lists hold, in the order of the first."""
     return [item for item in lists[0] if all(item in other for other in lists[1:])]
 

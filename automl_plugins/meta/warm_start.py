@@ -26,7 +26,7 @@ from ConfigSpace import ConfigurationSpace
 from automl_plugins._arguments import check_choice, check_integer, did_you_mean
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs.design import Design, Suggestion
-from automl_plugins.meta.tasks import TaskDescription, describe_task
+from automl_plugins.meta.tasks import TaskDescription, describe_task, meta_feature_row
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 
@@ -36,7 +36,7 @@ from .coverage import note_coverage
 from .designs import InitialDesign
 from .memories import Memory, names_of, open_memory, read_memory
 
-logger = logging.getLogger("automl_plugins.meta.warm_start")
+logger = logging.getLogger(__name__)
 
 WarmStart = Literal["add", "part", "replace"]
 MODES: tuple[WarmStart, ...] = get_args(WarmStart)
@@ -133,7 +133,7 @@ def advise(
     if isinstance(function, Design):
         found = fit_design(function, space)
         found = replace(found, suggestions=found.suggestions[:k])
-        return Advice(_noted(found, k, []))
+        return Advice(_add_notes(found, k, []))
     records = read_memory(memory)
     dataset = open_memory(records, space, exclude=exclude)
     known = dataset.meta_feature_names()
@@ -142,7 +142,7 @@ def advise(
     if not isinstance(found, Design):
         raise TypeError(f"A design must return a Design, {design!r} returned {found!r}.")
     notes: list[str] = []
-    n = sum(np.isfinite(float(described.get(name, np.nan))) for name in known)
+    n = int(np.isfinite(meta_feature_row(described, known)).sum())
     if 0 < n < len(known) / 2:
         notes.append(
             f"The task has {n} of the memory's {len(known)} meta-features: is it of the same"
@@ -150,10 +150,10 @@ def advise(
         )
     notes += note_coverage(dataset.coverage)
     notes += note_unknown(exclude, names_of(records))
-    return Advice(_noted(found, k, notes), dataset, described)
+    return Advice(_add_notes(found, k, notes), dataset, described)
 
 
-def _noted(found: Design, k: int, notes: list[str]) -> Design:
+def _add_notes(found: Design, k: int, notes: list[str]) -> Design:
     """The design with further notes, which are logged with it."""
     if len(found) < k:
         notes.append(f"{k} suggestions were asked for, there are {len(found)}.")

@@ -28,7 +28,7 @@ Mask = Callable[[FloatArray], BoolArray]
 # Losses are equal if they differ by at most the larger of these two.
 _TIED = 1e-12  # in units of half the distance between the best loss and the median
 _ROUNDED = 8.0  # in units of the distance to the next float
-_NEAR = 0.02  # smallest radius of a plateau, as a share of each range
+LEAST_RADIUS = 0.02  # of a plateau, as a share of each range
 _GROWTH = 2.0  # radius of a plateau over the distance of its evaluations
 _INACTIVE = 1e300  # in place of a missing feature, far from all others
 _DIFFERENCE = 1e-4  # step of a difference quotient, as a share of the range
@@ -65,7 +65,7 @@ def gbqr_median(bound: FloatArray, median: float, cost: FloatArray) -> FloatArra
     return np.maximum(np.asarray(bound) - median, 0.0) / cost
 
 
-def positive_part(utility: FloatArray, reference: float) -> FloatArray:
+def log_excess(utility: FloatArray, reference: float) -> FloatArray:
     """log(utility - reference), -inf at or below the reference.
 
     Cost and probability of success may scale only a positive score. A bound is signed, its excess
@@ -75,7 +75,7 @@ def positive_part(utility: FloatArray, reference: float) -> FloatArray:
         return np.log(np.maximum(np.asarray(utility) - reference, 0.0))
 
 
-def weighted(
+def log_score(
     log_gain: FloatArray,
     *,
     log_success: FloatArray | float = 0.0,
@@ -92,7 +92,7 @@ def weighted(
     return np.asarray(log_gain + log_success + log_distance - exponent * np.asarray(log_seconds))
 
 
-def faded(exponent: float, n: int, budget: int | None) -> float:
+def fade_exponent(exponent: float, n: int, budget: int | None) -> float:
     """An exponent that falls linearly to 0 over ``budget`` of n evaluations; None keeps it."""
     return exponent if budget is None else exponent * max(0.0, 1.0 - n / budget)
 
@@ -139,7 +139,7 @@ def plateau_radii(features: FloatArray, losses: FloatArray, reach: float) -> Flo
     np.fill_diagonal(near, False)
     width = _GROWTH * np.where(near, gaps, 0.0).max(axis=1)
     flat = near.any(axis=1)
-    radii[flat] = np.minimum(np.clip(width, _NEAR, reach), other)[flat]
+    radii[flat] = np.minimum(np.clip(width, LEAST_RADIUS, reach), other)[flat]
     return radii
 
 

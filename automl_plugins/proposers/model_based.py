@@ -19,17 +19,18 @@ from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.newest import Newest
 from automl_plugins.proposers import design
 from automl_plugins.proposers.acquisition import (
+    LEAST_RADIUS,
     LocalSearch,
     Score,
     best_of,
     distance_factor,
-    faded,
+    fade_exponent,
     largest_differences,
+    log_excess,
+    log_score,
     lower_confidence_bound,
     maximize,
     plateau_radii,
-    positive_part,
-    weighted,
 )
 from automl_plugins.proposers.models import (
     FittedModels,
@@ -80,7 +81,6 @@ _LEAST = {  # smallest legal value of each setting that is an integer or None
     "n_startup": 0,
     "n_candidates": 1,
 }
-_LEAST_REACH = 0.02  # else plateaus would be narrower than ``_RADIUS``
 
 _RADIUS = 0.02  # around evaluations that the models do not know, see ``distance_factor``
 _SMALL_RADIUS = 0.004  # around running ones that the surrogate knows
@@ -149,7 +149,7 @@ class ProposerSettings(ModelSettings):
         check_integer("n_recorded", self.n_recorded, 0)
         check_finite("xi", self.xi)
         check_finite("beta", self.beta)
-        check_finite("plateau_reach", self.plateau_reach, least=_LEAST_REACH, optional=True)
+        check_finite("plateau_reach", self.plateau_reach, least=LEAST_RADIUS, optional=True)
         check_share("cost_exponent", self.cost_exponent)
 
 
@@ -218,6 +218,8 @@ class ModelBasedProposer:
         if fixed is not None and np.isnan(fixed).all():
             fixed = None
         settings, rng = self.settings, streams.generator("candidates", k)
+        # ``given`` has the user's values only: a turn of ``balance`` fixes a branch in ``asked``,
+        # and the incumbent to improve on may lie in another one.
         asked = given = _Question(space, history, k, fixed, rng)
         starting = self.starts(space, history, k)
         if starting or (settings.interleave is not None and k % settings.interleave == 0):
@@ -227,6 +229,7 @@ class ModelBasedProposer:
             if starting and settings.uniform_start:
                 return Proposal(pool[rng.integers(len(pool))], "random")
             return Proposal(design.next_point(space, pool, asked.earlier.vectors, rng), "design")
+        # Not the first one: a surrogate that knows earlier tasks is asked from k = 0 on.
         turn = settings.balance is not None and fixed is None and k and k % settings.balance == 0
         if turn and space.branching:
             pool, _ = asked.unseen(_DESIGN_POOL)
@@ -317,13 +320,7 @@ class ModelBasedProposer:
 
     def _best(self, asked: _Question, models: FittedModels, fit_seconds: float | None) -> Proposal:
         settings, space, rng = self.settings, asked.space, asked.rng
-        n_candidates, search = settings.n_candidates, settings.search
-        if n_candidates is None:
-            n_candidates = _CANDIDATES
-            if models.learnt.n_rows >= _MANY_ROWS:
-                search = search.at_most(n_gradients=_SHORTER_ASCENT)
-            if models.learnt.n_rows >= (_MANY_ROWS if space.d > _WIDE else _VERY_MANY_ROWS):
-                n_candidates, search = _FEWER_CANDIDATES, search.at_most(**_FEWER_STARTS)
+        n_candidates, search = _effort(settings, space.d, models.learnt.n_rows)
         first, complete = asked.unseen(n_candidates)
         models, score = self._score(asked, models)
         if complete:
@@ -375,7 +372,7 @@ class ModelBasedProposer:
         flat, radii = self._plateaus(space, asked.history)
         exponent = 0.0
         if models.running_time is not None:
-            exponent = faded(settings.cost_exponent, asked.k, settings.cost_budget)
+            exponent = fade_exponent(settings.cost_exponent, asked.k, settings.cost_budget)
         reference: float | None = None
 
         def score(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -394,14 +391,14 @@ class ModelBasedProposer:
                     return utility, mean
                 if reference is None:  # fixed by the first batch, else it moves with the search
                     reference = _reference(utility, median=exponent > 0.0)
-                log_gain = positive_part(utility, reference)
+                log_gain = log_excess(utility, reference)
             distance: FloatArray | float = 1.0
             if len(unknown):
                 distance = distance_factor(design.distances(features, unknown), radius)
             if len(flat):
                 distance = distance * distance_factor(largest_differences(features, flat), radii)
             # The logarithm of a distance of 0 would warn.
-            return weighted(
+            return log_score(
                 log_gain,
                 log_success=models.log_success(features),
                 log_seconds=models.log_seconds(features) if exponent else 0.0,
@@ -413,10 +410,10 @@ class ModelBasedProposer:
 
     def _plateaus(self, space: VectorSpace, history: History) -> tuple[FloatArray, FloatArray]:
         """Features (p, f) of the best evaluations that lie on plateaus, and their radii (p,)."""
-        complete = np.flatnonzero(history.status == Status.COMPLETE)
         reach = self.settings.plateau_reach
         if reach is None:
             return np.empty((0, 1)), np.empty(0)
+        complete = np.flatnonzero(history.status == Status.COMPLETE)
         order = np.argsort(history.losses[complete], kind="stable")
         best = complete[order[:_PLATEAU_ROWS]]
         features = space.features(history.vectors[best])
@@ -441,6 +438,18 @@ class ModelBasedProposer:
             repeated = asked.repeats.among(vectors)
             return vectors[~repeated & space.agrees(vectors, asked.fixed)]
         return vector[:0]
+
+
+def _effort(settings: ProposerSettings, d: int, n_rows: int) -> tuple[int, LocalSearch]:
+    """How many candidates are scored, and their local search: less of both for many rows."""
+    search = settings.search
+    if settings.n_candidates is not None:
+        return settings.n_candidates, search
+    if n_rows >= _MANY_ROWS:
+        search = search.at_most(n_gradients=_SHORTER_ASCENT)
+    if n_rows >= (_MANY_ROWS if d > _WIDE else _VERY_MANY_ROWS):
+        return _FEWER_CANDIDATES, search.at_most(**_FEWER_STARTS)
+    return _CANDIDATES, search
 
 
 def _reference(utility: FloatArray, *, median: bool) -> float:

@@ -252,7 +252,12 @@ class FittedModels:
     @property
     def n_held_out(self) -> int:
         """Number of rows that ``merits`` are of; errors as there."""
-        return int((~np.isnan(self._held_out).any(axis=0)).sum())
+        return int(self._is_held_out.sum())
+
+    @property
+    def _is_held_out(self) -> BoolArray:
+        """Mask (n,) of the rows that every prediction (s,) is known of."""
+        return np.asarray(~np.isnan(self._held_out).any(axis=0))
 
     @property
     def merits(self) -> FloatArray:
@@ -267,12 +272,12 @@ class FittedModels:
             TypeError: If the surrogate is not ``OutOfSample``.
             SurrogateFailure: If it raises.
         """
-        known, predicted = self.learnt.values, self._held_out
-        known_rows = ~np.isnan(predicted).any(axis=0)
-        distinct, group = np.unique(known[known_rows], return_inverse=True)
+        rows = self._is_held_out
+        predicted = self._held_out[:, rows]
+        distinct, group = np.unique(self.learnt.values[rows], return_inverse=True)
         merits = np.zeros(len(predicted))
         if len(distinct) >= 3:
-            sums = [np.bincount(group, row) for row in predicted[:, known_rows]]
+            sums = [np.bincount(group, row) for row in predicted]
             for i, ranks in enumerate(rankdata(sums / np.bincount(group), axis=1)):
                 if np.ptp(ranks) > 0.0:
                     merits[i] = np.corrcoef(ranks, np.arange(len(ranks)))[0, 1]
@@ -318,18 +323,19 @@ def fit_models(
             if feasibility.predictable:
                 penalised[asked] = failed[asked] & (feasibility.held_out() < 0.5)
     learnt = Learnt.of(reported, history, penalised, settings, streams)
-    running_time = None
     with as_failure(f"fit of {{!r}} on {n} rows", settings.surrogate):
         template = settings.surrogate
         if isinstance(template, SurrogateTemplate):
             template = template.for_space(space)
         surrogate = reseed(template, streams.integer("surrogate", n))
         surrogate.fit(features[learnt.positions], learnt.values)
-        timed = np.flatnonzero(settings.timed & ~np.isnan(history.seconds))[newest]
-        if len(timed):
-            # Failed evaluations took that long. Pruned ones would have taken longer.
-            bound = history.status[timed] == Status.PRUNED
-            running_time = surrogates.RunningTime(random_state=streams.integer("running_time", n))
+    running_time = None
+    timed = np.flatnonzero(settings.timed & ~np.isnan(history.seconds))[newest]
+    if len(timed):
+        # Failed evaluations took that long. Pruned ones would have taken longer.
+        bound = history.status[timed] == Status.PRUNED
+        running_time = surrogates.RunningTime(random_state=streams.integer("running_time", n))
+        with as_failure(f"fit of {{!r}} on {n} rows", running_time):
             running_time = shared.fit(running_time, features[timed], history.seconds[timed], bound)
     models = FittedModels(surrogate, learnt, learnt.best, running_time, feasibility)
     return _with_incumbent(models, settings, features, success)

@@ -23,7 +23,7 @@ from automl_plugins.meta.factorization import (
 )
 from automl_plugins.meta.memories import AlignedMemory, Memory
 from automl_plugins.meta.recognition import task_memory
-from automl_plugins.meta.tasks import TaskFeatures, by_distance
+from automl_plugins.meta.tasks import TaskFeatures, by_distance, meta_feature_row
 from automl_plugins.newest import Newest
 from automl_plugins.proposers.models import likely_to_succeed
 from automl_plugins.proposers.proposal import Proposal, Proposer, Repeats, as_failure
@@ -217,7 +217,7 @@ def _nearest(
     """The best pipelines of the nearest data sets: auto-sklearn's start (Feurer et al. 2015)."""
     names = dataset.meta_feature_names()
     known = dataset.meta_features(names)
-    new = np.array([float((task or {}).get(name, np.nan)) for name in names])
+    new = meta_feature_row(task, names)
     present = np.isfinite(known)
     use = np.isfinite(new) & present.any(axis=0)
     described = np.asarray(present[:, use].any(axis=1))

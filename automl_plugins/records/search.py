@@ -86,7 +86,8 @@ class Search:
 
 
 #: Columns of the data frame of searches, in order; ``replay`` adds to them.
-COLUMNS = ("table", "method", "seed", "trial", "seconds", "loss", "best", "status")
+KEYS = ("table", "method", "seed", "trial")
+COLUMNS = (*KEYS, "seconds", "loss", "best", "status")
 
 
 def search_frame(searches: Iterable[Search]) -> pd.DataFrame:

@@ -18,11 +18,11 @@ from zipfile import BadZipFile
 from automl_plugins._arguments import repeated
 from automl_plugins.addresses import as_path
 from automl_plugins.formats import format_count, join_names, one_line
+from automl_plugins.records.search import KEYS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_KEYS = ("table", "method", "seed", "trial")
 _NUMBERS = ("seconds", "loss", "best", "regret", "step", "overhead")
 _RUN_COLUMNS = "table, method, seed, trial and loss"
 _NAMELESS = re.compile(r"Unnamed: \d+")  # as pandas calls it
@@ -128,7 +128,7 @@ def read_comparison(files: Sequence[str]) -> pd.DataFrame:
 
     # One of these names may be that of a method or of the tasks.
     headers = {file: [str(name) for name in read_csv(file, nrows=0)] for file in files}
-    scores = [file for file, names in headers.items() if len({*_KEYS} & {*names}) < 2]
+    scores = [file for file, names in headers.items() if len({*KEYS} & {*names}) < 2]
     if scores and len(files) > 1:
         raise ValueError(
             "Only files of runs can be compared together; they have the columns"
@@ -142,12 +142,12 @@ def read_comparison(files: Sequence[str]) -> pd.DataFrame:
 def _read_named_runs(file: str) -> pd.DataFrame:
     runs = read_runs(file)
     check_rows(runs, file)
-    if absent := [name for name in _KEYS if name not in runs]:
+    if absent := [name for name in KEYS if name not in runs]:
         raise ValueError(
             f"{file} has no column {join_names(absent)}: a file of runs has the columns"
             f" {_RUN_COLUMNS}."
         )
-    for name in _KEYS[:3]:
+    for name in KEYS[:3]:
         if n := (runs[name] == "").sum():
             raise ValueError(f"{file}: the column {name} is empty in {format_count(n, 'row')}.")
     return runs

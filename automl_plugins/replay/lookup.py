@@ -170,7 +170,7 @@ class RecordedConfigurations:
         missing value stands 1 beyond all others, as a number at -1.
         """
         _, missing = self._vectors.find_missing(vectors)
-        numbers = self._vectors.numbers(np.where(missing, -self._vectors.scales, vectors))
+        numbers = self._vectors.numbers(np.where(missing, -self._vectors.largest, vectors))
         numbers[np.isnan(numbers)] = 0.0
         codes = []
         for i in np.flatnonzero(self._vectors.categorical):

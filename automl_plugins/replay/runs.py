@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Key = tuple[str, str, int]  # table, method, seed
 
-_LOG = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 Progress = bool | Literal["lines"] | None
 
@@ -294,7 +294,7 @@ def _run(job: _Job) -> tuple[Key, pd.DataFrame]:
         if (close := getattr(optimizer, "close", None)) is not None:
             close()
     if job.in_seconds and simulation.started >= job.budget.n_trials:
-        _LOG.warning("%s stopped at max_trials=%d.", job.key, job.budget.n_trials)
+        _logger.warning("%s stopped at max_trials=%d.", job.key, job.budget.n_trials)
     return job.key, _frame(job, evaluations)
 
 

@@ -119,6 +119,7 @@ def _count(space: ConfigurationSpace, choice: str, option: Any) -> int | None:
         return None
     # Hyperparameters outside the branch repeat its configurations, which count once.
     columns = [view.names.index(n) for n in _descendants(space, choice) if n in view.names]
+    # Rows are compared whole, and NaN would differ from NaN: no legal entry is -1.
     return len(np.unique(np.nan_to_num(rows[:, columns], nan=-1.0), axis=0))
 
 

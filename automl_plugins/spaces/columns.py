@@ -29,7 +29,7 @@ class Column:
         is_constant: Whether it is a constant.
         is_uniform: Whether its entries are the real numbers from 0 to 1, all equally likely.
         n_values: Number of legal values, inf for real numbers.
-        scale: Largest vector entry.
+        largest: Largest vector entry.
     """
 
     def __init__(self, hyperparameter: Hyperparameter[Any, Any]) -> None:
@@ -42,9 +42,9 @@ class Column:
         self.is_indexed = self.is_categorical or is_ordinal
         self.is_constant = isinstance(hyperparameter, Constant)
         self.n_values = float(hyperparameter.size)
-        even = type(hyperparameter) in (UniformFloatHyperparameter, ExactFloat)
-        self.is_uniform = even and np.isinf(self.n_values) and not self._is_rounded
-        self.scale = self.n_values - 1.0 if is_ordinal else 1.0
+        uniform = type(hyperparameter) in (UniformFloatHyperparameter, ExactFloat)
+        self.is_uniform = uniform and np.isinf(self.n_values) and not self._is_rounded
+        self.largest = self.n_values - 1.0 if is_ordinal else 1.0
 
     @property
     def is_grid(self) -> bool:
@@ -102,7 +102,7 @@ class Column:
         legal = np.clip(value, hp.lower, hp.upper).astype(np.int64)
         return np.asarray(hp.to_vector(legal), dtype=np.float64)
 
-    def stepped(self, old: FloatArray, step: FloatArray) -> FloatArray:
+    def step_from(self, old: FloatArray, step: FloatArray) -> FloatArray:
         """The legal entries (n,) after a ``step`` (n,) from each of ``old`` (n,).
 
         A step over the border is reflected, so the corners stay reachable. It has at least the
@@ -111,11 +111,11 @@ class Column:
         """
         if self.is_categorical:
             return np.asarray((old + step) % self.n_values)
-        step = step * self.scale
+        step = step * self.largest
         if np.isfinite(self.n_values):
-            grid = self.scale / (self.n_values - 1.0)
+            grid = self.largest / (self.n_values - 1.0)
             step = np.copysign(np.maximum(np.abs(step), grid), step)
-        new = self.snap(reflected(old, step, self.scale))
+        new = self.snap(reflect(old, step, self.largest))
         if self.is_grid:
             # At the low end of a log scale even a step of one mean grid value is rounded away.
             stuck = new == old
@@ -145,7 +145,7 @@ def random_steps(n: int, rng: np.random.Generator) -> FloatArray:
     return rng.standard_normal(n) * width
 
 
-def reflected(old: FloatArray, step: FloatArray, largest: float = 1.0) -> FloatArray:
+def reflect(old: FloatArray, step: FloatArray, largest: float = 1.0) -> FloatArray:
     """``old + step`` (n,), or ``old - step`` where that leaves [0, ``largest``]."""
     new = old + step
     return np.where((new < 0) | (new > largest), old - step, new)

@@ -197,14 +197,14 @@ def _by_category(
 # --- forbidden clauses -----------------------------------------------------------------------
 
 
-def sound(clause: ForbiddenLike) -> ForbiddenLike:
+def make_sound(clause: ForbiddenLike) -> ForbiddenLike:
     """An equivalent of ``clause`` that says the same about vectors as about values.
 
     ConfigSpace 1.2 takes "at most" for "at least" where it checks vectors, and prints each vector
     that it checks for "at least". Both are written as "less, or equal" and "greater, or equal".
     """
     if isinstance(clause, ForbiddenConjunction):
-        return type(clause)(*[sound(part) for part in clause.components])
+        return type(clause)(*[make_sound(part) for part in clause.components])
     for written, strict in (
         (ForbiddenLessThanEqualsClause, ForbiddenLessThanClause),
         (ForbiddenGreaterThanEqualsClause, ForbiddenGreaterThanClause),

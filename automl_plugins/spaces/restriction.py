@@ -50,7 +50,7 @@ from ConfigSpace.hyperparameters import (
 from ConfigSpace.types import NotSet
 
 from automl_plugins.spaces.choices import categorical, one_of, ordinal
-from automl_plugins.spaces.conditions import sound
+from automl_plugins.spaces.conditions import make_sound
 from automl_plugins.spaces.ranges import float_range, integer_range, scale_of
 from automl_plugins.spaces.values import choices_of, index_of, same
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -148,9 +148,9 @@ def _simplify(
     name = condition.parent.name
     if name not in active:
         return False
-    holds = truth(condition, domains.get(name, domain_of(condition.parent)))
+    met = truth(condition, domains.get(name, domain_of(condition.parent)))
     # What holds for all values is true whenever the parent is active.
-    return active[name] if holds else condition if holds is None else False
+    return active[name] if met else condition if met is None else False
 
 
 def _join(kind: Literal["and", "or"], parts: list[Active]) -> Active:
@@ -195,7 +195,7 @@ def restrict_space(
         configurations: if none of 10 000 random ones is allowed).
     """
     active = activity(space, domains)
-    out, clauses = _built(space, domains, active, {})
+    out, clauses = _build(space, domains, active, {})
     if clauses is None:
         return None
     if clauses:
@@ -203,14 +203,14 @@ def restrict_space(
         if defaults is None:
             return None
         if defaults:
-            out, clauses = _built(space, domains, active, defaults)
+            out, clauses = _build(space, domains, active, defaults)
         assert clauses is not None
         out.add(clauses)
     return out
 
 
 @np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
-def _built(
+def _build(
     space: ConfigurationSpace,
     domains: Mapping[str, Domain],
     active: Mapping[str, Active],
@@ -283,16 +283,16 @@ def _forbidden(
     if hp is None:
         return False
     domain = domain_of(hp)
-    holds = truth(clause, domain)
-    if holds is False or (holds and active[hp.name] is True):
-        return holds
-    if holds:  # it must not be active: every value is forbidden
+    met = truth(clause, domain)
+    if met is False or (met and active[hp.name] is True):
+        return met
+    if met:  # it must not be active: every value is forbidden
         if isinstance(domain, tuple):
             return ForbiddenInClause(hp, domain)
-        return sound(ForbiddenGreaterThanEqualsClause(hp, domain.low))
+        return make_sound(ForbiddenGreaterThanEqualsClause(hp, domain.low))
     if isinstance(clause, ForbiddenInClause):
         return ForbiddenInClause(hp, [v for v in clause.values if hp.legal_value(v)])
-    return sound(type(clause)(hp, clause.value))  # type: ignore[call-arg, attr-defined]
+    return make_sound(type(clause)(hp, clause.value))  # type: ignore[call-arg, attr-defined]
 
 
 def _allowed_defaults(

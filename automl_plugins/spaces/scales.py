@@ -14,13 +14,12 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from automl_plugins.arrays import BoolArray, FloatArray, IntArray
+from automl_plugins.arrays import FARTHEST, BoolArray, FloatArray, IntArray
 
 #: Largest integer below which 64-bit floats hold every integer.
 MOST_EXACT: Final = 2**53
 FEW_FLOATS: Final = 2**40  # of a range whose floats have a vector each
 
-_FARTHEST = 2.0**20  # widths of the range from its ends: values of an old range may be anywhere
 _LARGE, _NEAR = 2**40, 2**12
 _LAST_DIGITS = 4.0  # of a value that the sum of an end and so many steps has rounded
 _LARGEST_SNAP = 0.25  # of a step
@@ -61,7 +60,8 @@ class Scale(ABC):
         """Vectors (n,) of values (n,); they leave [0, 1] where the values leave the range."""
         values = np.clip(np.asarray(value, dtype=np.float64), -_LARGEST, _LARGEST)
         with np.errstate(over="ignore", invalid="ignore"):
-            return np.clip(self._vector(values), -_FARTHEST, _FARTHEST)
+            # Values of an old range may be anywhere.
+            return np.clip(self._vector(values), -FARTHEST, FARTHEST)
 
     @abstractmethod
     def _vector(self, values: FloatArray) -> FloatArray: ...

@@ -22,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins.arrays import BoolArray, FloatArray, IndexArray
-from automl_plugins.spaces.columns import Column, random_steps, reflected
-from automl_plugins.spaces.conditions import Deactivation, deactivations, satisfied, sound
+from automl_plugins.arrays import FARTHEST, BoolArray, FloatArray, IndexArray
+from automl_plugins.spaces.columns import Column, random_steps, reflect
+from automl_plugins.spaces.conditions import Deactivation, deactivations, make_sound, satisfied
 
 _CONTINUOUS_BITS = 4.0  # a continuous hyperparameter weighs as much as a grid of 16 values
 # Of a hash; 2^64 over the golden ratio spreads neighbouring integers.
@@ -33,6 +33,7 @@ _MULTIPLIER, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
 _MOST_AT_ONCE, _MOST_DRAWN = 1 << 15, 1 << 20
 # Neighbours by one number, and most values of a category; its features are one-hot.
 _STEPS, _MOST_OTHERS = 4, 100
+_ROUNDING = 1e-9  # within which entries are of one value: reading a value back rounds
 
 
 class _Drawing(threading.local):
@@ -55,7 +56,7 @@ class VectorSpace:
         names: Hyperparameter names by column.
         categorical: Mask (d,) of the columns that hold unordered categories.
         n_values: Number of legal values of each column (d,), inf for real numbers.
-        scales: Largest vector entry of each numerical column (d,).
+        largest: Largest vector entry of each numerical column (d,).
     """
 
     def __init__(self, space: ConfigurationSpace) -> None:
@@ -64,7 +65,7 @@ class VectorSpace:
         self._columns = [Column(space[name]) for name in self.names]
         self.categorical = np.array([c.is_categorical for c in self._columns], dtype=bool)
         self.n_values = np.array([c.n_values for c in self._columns])
-        self.scales = np.array([c.scale for c in self._columns])
+        self.largest = np.array([c.largest for c in self._columns])
         self._uniform = np.array([c.is_uniform for c in self._columns], dtype=bool)
         # ``space.at`` is sorted by depth, so the conditions of a column's parents come first.
         self._conditions = [
@@ -72,7 +73,7 @@ class VectorSpace:
             for column, name in enumerate(self.names)
             for condition in space.parent_conditions_of[name]
         ]
-        self._forbidden = [sound(clause) for clause in space.forbidden_clauses]
+        self._forbidden = [make_sound(clause) for clause in space.forbidden_clauses]
         for clause in self._forbidden:
             clause.set_vector_idx(space.index_of)
         self._everything: FloatArray | None = None  # cache of ``enumerate``
@@ -180,7 +181,7 @@ class VectorSpace:
                 steps.append(random_steps(len(owners[-1]), rng))
         owner, changed = np.concatenate(owners), np.repeat(columns, [len(o) for o in owners[1:]])
         old = vectors[owner, changed]
-        new = self._stepped(old, np.concatenate(steps), changed)
+        new = self._step_from(old, np.concatenate(steps), changed)
         differs = new != old
         moved, owner = vectors[owner[differs]], owner[differs]
         moved[np.arange(len(moved)), changed[differs]] = new[differs]
@@ -188,15 +189,15 @@ class VectorSpace:
         allowed = self.allowed(moved)
         return moved[allowed], owner[allowed]
 
-    def _stepped(self, old: FloatArray, step: FloatArray, columns: IndexArray) -> FloatArray:
+    def _step_from(self, old: FloatArray, step: FloatArray, columns: IndexArray) -> FloatArray:
         """The legal entries (m,) after steps from ``old`` (m,), in ascending ``columns`` (m,)."""
         # All uniform columns at once; one after the other takes several times as long.
-        new = np.clip(reflected(old, step), 0.0, 1.0)
+        new = np.clip(reflect(old, step), 0.0, 1.0)
         others = np.unique(columns[~self._uniform[columns]])
         low, high = (np.searchsorted(columns, others, side) for side in ("left", "right"))
         for column, first, last in zip(others, low, high, strict=True):
             part = slice(first, last)
-            new[part] = self._columns[column].stepped(old[part], step[part])
+            new[part] = self._columns[column].step_from(old[part], step[part])
         return new
 
     def complete(
@@ -225,7 +226,7 @@ class VectorSpace:
         if fixed is None:
             return np.ones(len(vectors), dtype=bool)
         decided = ~np.isnan(fixed)
-        close = np.abs(vectors[:, decided] - fixed[decided]) <= 1e-9
+        close = np.abs(vectors[:, decided] - fixed[decided]) <= _ROUNDING
         return np.asarray(close.all(axis=1))
 
     def within_reach(self, vectors: FloatArray, fixed: FloatArray | None) -> BoolArray:
@@ -234,10 +235,10 @@ class VectorSpace:
         Numbers may lie outside their present ranges, and values may differ from those ``fixed``
         (d,), NaN where free.
         """
-        middle = 0.5 * self.scales  # entries of ordinals are indices
-        off = ~self.categorical & (np.abs(vectors - middle) > middle + 1e-9)
+        middle = 0.5 * self.largest  # entries of ordinals are indices
+        off = ~self.categorical & (np.abs(vectors - middle) > middle + _ROUNDING)
         if fixed is not None:
-            off |= np.abs(vectors - fixed) > 1e-9
+            off |= np.abs(vectors - fixed) > _ROUNDING
         return np.asarray(~off.any(axis=1))
 
     def fill(self, vector: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -342,19 +343,19 @@ class VectorSpace:
         known = [(i, c) for i, (_, _, c) in enumerate(self._features) if c is not None]
         places = np.array([i for i, _ in known], dtype=np.intp)
         categories = np.array([category for _, category in known], dtype=np.float64)
-        scales = self.scales[columns]
+        scales = self.largest[columns]
         return columns, None if (scales == 1.0).all() else scales, places, categories
 
     def numbers(self, vectors: FloatArray) -> FloatArray:
         """The numerical columns (n, c) of ``vectors``, ordinals scaled to [0, 1]."""
         numerical = ~self.categorical & (self.n_values > 1)
-        return np.asarray(vectors[:, numerical] / self.scales[numerical])
+        return np.asarray(vectors[:, numerical] / self.largest[numerical])
 
     def keys(self, vectors: FloatArray) -> npt.NDArray[np.uint64]:
         """A hash (n,) of each canonical vector, equal for equal configurations."""
         columns = np.where(np.isnan(vectors.T), -1.0, vectors.T)
         # No legal entry is anywhere near the limits; they keep the others in the range of int64.
-        np.clip(columns, -(2.0**20), 2.0**20, out=columns)
+        np.clip(columns, -FARTHEST, FARTHEST, out=columns)
         columns *= 2.0**40  # to be rounded to about 1e-12, below which entries differ by rounding
         rounded = np.rint(columns, out=columns).astype(np.int64, order="C").view(np.uint64)
         mixed = np.zeros(len(vectors), dtype=np.uint64)

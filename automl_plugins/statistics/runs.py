@@ -22,7 +22,7 @@ from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.formats import format_number, join_names
 from automl_plugins.frameworks import adapter_of, searches_of
 from automl_plugins.records.scores import rescale
-from automl_plugins.records.search import Search, search_frame
+from automl_plugins.records.search import KEYS, Search, search_frame
 from automl_plugins.records.trial import Status
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ Labels = tuple[Hashable, ...]
 Label = tuple[Any, ...]  # (task, method) or (task, method, seed)
 Notes = tuple[str, ...]
 
-_KEYS = ("table", "method", "seed", "trial")
 _VALUES = ("regret", "best", "loss")
 _CROWDED = 0.01  # of the scale of a table, below which half of its losses are too near
 
@@ -100,7 +99,7 @@ def runs_of(frame: pd.DataFrame, unit: Unit) -> Runs:
 
     value = _check_columns(frame, unit)
     codes, labels = [], []
-    for name in _KEYS[:3]:
+    for name in KEYS[:3]:
         code, unique = pd.factorize(frame[name])
         if empty := (code < 0).sum():
             raise ValueError(f"The column {name} is empty in {empty} rows.")
@@ -152,7 +151,7 @@ def _check_columns(frame: pd.DataFrame, unit: Unit) -> str:
         )
     seconds = ["seconds"] if unit == "seconds" else []
     values = [name for name in _VALUES if name in frame]
-    missing = [name for name in (*_KEYS, *seconds) if name not in frame]
+    missing = [name for name in (*KEYS, *seconds) if name not in frame]
     if missing or not values:
         missing += [] if values else ["one of regret, best and loss"]
         raise ValueError(f"A tidy frame of searches lacks: {join_names(missing)}.")
@@ -169,7 +168,7 @@ def _numbers(frame: pd.DataFrame, name: str) -> FloatArray:
 
 
 def _place(row: dict[Hashable, Any]) -> str:
-    return ", ".join(f"{name} {row[name]}" for name in _KEYS)
+    return ", ".join(f"{name} {row[name]}" for name in KEYS)
 
 
 def _seconds(rows: pd.DataFrame, new: BoolArray) -> FloatArray:

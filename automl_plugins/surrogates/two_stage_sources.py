@@ -2,7 +2,8 @@
 
 TST is Wistuba, Schilling and Schmidt-Thieme (ECML-PKDD 2016), section 4.2. All tasks share the
 kernel's hyperparameters; tasks with the same configurations also share its factorisation, so
-their processes are the columns of one linear system.
+their processes are the columns of one linear system. "RW" is Rasmussen and Williams, see
+``gaussian_process``.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ class Sources:
         parts = []
         for place in _same_configurations(memory, useful):
             blocks = [memory.rows[useful[i]] for i in place]
-            X, Y = _fit_shared(features, losses, blocks, max_rows)
+            X, Y = _rows_in_common(features, losses, blocks, max_rows)
             parts.append((place, complete_inputs(X, flagged), Y))
         theta = _learn_kernel([(X, Y) for _, X, Y in parts], kernel)
         names = memory.meta_feature_names()
@@ -242,7 +243,7 @@ def _same_configurations(memory: EarlierTasks, useful: Sequence[int]) -> list[In
     return [np.array(places, dtype=np.intp) for places in found.values()]
 
 
-def _fit_shared(
+def _rows_in_common(
     features: FloatArray, losses: FloatArray, blocks: Sequence[slice], max_rows: int
 ) -> tuple[FloatArray, FloatArray]:
     """Features (n, f) and losses (n, g) of the rows of tasks with equal configurations."""

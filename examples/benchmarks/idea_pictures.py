@@ -20,7 +20,7 @@ from automl_plugins.arrays import FloatArray
 from automl_plugins.bandits import ArmRecords, MaxUCB, SuccessiveFiltering, failure_probability
 from automl_plugins.bandits.model_weights import weights_from_counts
 from automl_plugins.meta import MatrixFactorization, MetaDataset, bundled, diverse, portfolio
-from automl_plugins.proposers.acquisition import weighted
+from automl_plugins.proposers.acquisition import log_score
 from automl_plugins.proposers.committee import trust_in
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
@@ -109,11 +109,11 @@ def ei_per_second() -> Figure:
     axes[0].fill_between(line, mean - std, mean + std, color=BLUE, alpha=0.25, linewidth=0)
     axes[0].plot(x, y, "o", color=GREEN)
     axes[0].plot(line, predicted / 100.0, color=PURPLE, label="predicted seconds / 100")
-    for name, log_score, color in (
+    for name, score_of, color in (
         ("gain", log_gain, RED),
-        ("gain per second", weighted(log_gain, log_seconds=np.log(predicted)), BLUE),
+        ("gain per second", log_score(log_gain, log_seconds=np.log(predicted)), BLUE),
     ):
-        score = np.exp(log_score - log_score.max())
+        score = np.exp(score_of - score_of.max())
         axes[1].plot(line, score, color=color, label=name)
         axes[1].axvline(line[score.argmax()], color=color, linestyle=":")
     axes[1].set_ylabel("share of its maximum")

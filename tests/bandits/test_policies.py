@@ -454,7 +454,7 @@ def test_the_best_maximum_wins_over_the_better_mean() -> None:
     [
         (EpsilonGreedy, {"epsilon": 1.1}, "epsilon must be a number in"),
         (EpsilonGreedy, {"epsilon": NAN}, "epsilon must be a number in"),
-        (DecreasingEpsilon, {"start": -0.1}, "epsilon must be a number in"),
+        (DecreasingEpsilon, {"start": -0.1}, "start must be a number in"),
         (DecreasingEpsilon, {"end": 2.0}, "end must be a number in"),
         (DecreasingEpsilon, {"horizon": 0}, "horizon must be an integer >= 1"),
         (RandomArm, {"weights": []}, "positive entry"),

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from automl_plugins.bandits.records import ArmRecords
-from automl_plugins.bandits.report import describe_losses
+from automl_plugins.bandits.report import describe_dropped_best
 from automl_plugins.bandits.successive_filtering import (
     Round,
     SuccessiveFiltering,
@@ -141,16 +141,16 @@ def test_the_mean_of_the_paper_drops_it_and_this_is_known() -> None:
     first, second = two_rounds(SuccessiveFiltering(40, score="mean", c=0.0), 2, records)
     assert second.arms == (1,)
     names = ("svm", "knn")
-    (line,) = describe_losses([first, second], records, range(2), names)
+    (line,) = describe_dropped_best([first, second], records, range(2), names)
     assert line.startswith("Round 2 drops svm, the arm of the best trial so far: score='mean'")
     # There was nothing left to try in it.
-    assert describe_losses([first, second], records, [1], names) == []
+    assert describe_dropped_best([first, second], records, [1], names) == []
     as_good = ArmRecords.of([0, 0, 1, 1], [0.8, 0.1, 0.8, 0.8])
-    assert describe_losses([second], as_good, range(2), names) == []
+    assert describe_dropped_best([second], as_good, range(2), names) == []
     best_was_pruned = ArmRecords.of(
         [0, 0, 1], [0.95, 0.1, 0.8], status=[Status.PRUNED, Status.COMPLETE, Status.COMPLETE]
     )
-    assert describe_losses([second], best_was_pruned, range(2), names) == []
+    assert describe_dropped_best([second], best_was_pruned, range(2), names) == []
 
 
 def test_failing_and_exhausted_arms_leave() -> None:

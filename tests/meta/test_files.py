@@ -32,7 +32,7 @@ from known_runs import assert_same
 
 from automl_plugins.meta import TaskRecord, files
 from automl_plugins.meta.files import VERSION, read_records, write_records
-from automl_plugins.meta.plain import plain_space, space_of
+from automl_plugins.meta.plain import parse_space, plain_space
 from automl_plugins.records.trial import Status
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -366,7 +366,7 @@ def test_what_is_in_a_file_is_checked(
 
 
 def test_conditions_of_ten_levels_come_back(tmp_path: Path) -> None:
-    write_records(tmp_path / "a.json", [record(space=space_of(chain(11)))])
+    write_records(tmp_path / "a.json", [record(space=parse_space(chain(11)))])
     assert len(read_records(tmp_path / "a.json")[0].space or ()) == 11
 
 

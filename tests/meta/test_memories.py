@@ -386,7 +386,8 @@ def test_one_algorithm_among_several_is_not_recognised() -> None:
 
 def test_a_memory_waits_until_a_choice_has_shown_that_it_is_not_one_of_algorithms() -> None:
     space = VectorSpace(ConfigurationSpace({"C": ANY, "gamma": ANY, "scaler": ["a", "b", "c"]}))
-    growing, known = RecognisedMemory(growing=True), RecognisedMemory()
+    growing, known = RecognisedMemory(), RecognisedMemory()
+    growing.growing = True
     scaler = space.space.index_of["scaler"]
     vectors = space.sample(6, np.random.default_rng(0))
     vectors[:, scaler] = 0.0

@@ -18,7 +18,7 @@ from ConfigSpace import (
 )
 
 from automl_plugins.meta import MetaDataset, bundled
-from automl_plugins.meta.names import renamed, spelling
+from automl_plugins.meta.names import rename_all, spelling
 from automl_plugins.meta.recognition import recognise
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -83,7 +83,7 @@ def test_a_space_keeps_all_but_the_names() -> None:
         space.add(ForbiddenGreaterThanRelation(space[a], space[c]))
         return space
 
-    assert renamed(made("a", "b", "c"), {"a": "b", "b": "s__a", "c": "c"}) == made(
+    assert rename_all(made("a", "b", "c"), {"a": "b", "b": "s__a", "c": "c"}) == made(
         "b", "s__a", "c"
     )
 

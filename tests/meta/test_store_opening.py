@@ -104,7 +104,9 @@ def test_no_password_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(StoreError) as caught:
         MetaStore("postgresql://user:secret@/db?host=/nowhere&connect_timeout=1", timeout=1)
     assert "secret" not in str(caught.value) and "user:***@" in str(caught.value)
-    monkeypatch.setattr("automl_plugins.meta.store.metastore.open_store", lambda *_, **__: None)
+    monkeypatch.setattr(
+        "automl_plugins.meta.store.metastore.prepare_tables", lambda *_, **__: None
+    )
     store = MetaStore("postgresql://user:secret@host/db")
     assert repr(store) == "MetaStore('postgresql+psycopg://user:***@host/db')"
 

@@ -36,11 +36,11 @@ from automl_plugins.proposers.acquisition import (
     distance_factor,
     gbqr_median,
     largest_differences,
+    log_excess,
+    log_score,
     lower_confidence_bound,
     maximize,
     plateau_radii,
-    positive_part,
-    weighted,
 )
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.surrogates import AveragedProcess
@@ -181,7 +181,7 @@ def test_bounds_by_hand() -> None:
     np.testing.assert_array_equal(gbqr_median(bound, 2.0, cost), [0.0, 0.25, 1.5, 0.375])
     utility = np.array([-1.0, 2.0, 2.0 + math.e, 1e-300 + 2.0, 3.0])
     expected = [-INF, -INF, 1.0, -INF, 0.0]
-    np.testing.assert_allclose(positive_part(utility, 2.0), expected, atol=1e-15)
+    np.testing.assert_allclose(log_excess(utility, 2.0), expected, atol=1e-15)
 
 
 @pytest.mark.parametrize("cost", [0.0, -1.0, np.nan, INF])
@@ -191,7 +191,7 @@ def test_gbqr_median_refuses_invalid_costs(cost: float) -> None:
 
 
 def test_weighted_by_hand() -> None:
-    value = weighted(
+    value = log_score(
         np.log([3.0]),
         log_success=np.log([0.5]),
         log_seconds=np.log([4.0]),
@@ -199,10 +199,10 @@ def test_weighted_by_hand() -> None:
         log_distance=np.log([0.2]),
     )
     np.testing.assert_allclose(np.exp(value), [3.0 * 0.5 * 0.2 / 2.0])
-    np.testing.assert_array_equal(weighted(np.array([-1.5, 2.0])), [-1.5, 2.0])
+    np.testing.assert_array_equal(log_score(np.array([-1.5, 2.0])), [-1.5, 2.0])
     # Where "per ln(seconds)" changes its sign: the trap of thesis 2.2.5.
     seconds = np.log([0.1, 0.5, 0.999, 1.0, 1.001, 2.0, 1e4])
-    assert (np.diff(weighted(np.zeros(7), log_seconds=seconds)) < 0).all()
+    assert (np.diff(log_score(np.zeros(7), log_seconds=seconds)) < 0).all()
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.3, 1.0])
@@ -213,13 +213,13 @@ def test_lowering_success_or_raising_seconds_never_raises(exponent: float) -> No
     success, distance = np.log(rng.random((2, n)))
     seconds = rng.uniform(np.log(1e-3), np.log(1e6), size=n)  # both signs of the logarithm
     parts = {"log_success": success, "log_seconds": seconds, "log_distance": distance}
-    value = weighted(gains, exponent=exponent, **parts)
+    value = log_score(gains, exponent=exponent, **parts)
     less = rng.exponential(size=n)
     for name, part in parts.items():
         changed = part + less if name == "log_seconds" else part - less
-        worse = weighted(gains, exponent=exponent, **{**parts, name: changed})
+        worse = log_score(gains, exponent=exponent, **{**parts, name: changed})
         assert not np.isnan(worse).any() and (worse <= value).all()
-    assert (weighted(gains + less, exponent=exponent, **parts) >= value).all()
+    assert (log_score(gains + less, exponent=exponent, **parts) >= value).all()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from automl_plugins.records.history import FARTHEST, History
+from automl_plugins.arrays import FARTHEST
+from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 
 NAN, INF = float("nan"), float("inf")

@@ -15,7 +15,7 @@ from ConfigSpace.hyperparameters import UniformFloatHyperparameter, UniformInteg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from automl_plugins.meta.plain import plain_space, space_of
+from automl_plugins.meta.plain import parse_space, plain_space
 from automl_plugins.spaces.ranges import (
     ExactFloat,
     ExactInteger,
@@ -151,7 +151,7 @@ def test_multiples_on_a_logarithmic_scale() -> None:
     space = ConfigurationSpace(space=[found])
     (vector,) = VectorSpace(space).canonical(np.array([[0.43]]))
     np.testing.assert_array_equal(found.to_vector(found.to_value(vector)), vector)
-    stored = space_of(json.loads(json.dumps(plain_space(space))))
+    stored = parse_space(json.loads(json.dumps(plain_space(space))))
     np.testing.assert_array_equal(stored["x"].to_value(unit), values)
 
 
@@ -159,7 +159,7 @@ def test_exact_ranges_are_stored_and_copied() -> None:
     space = ConfigurationSpace(
         space=[float_range("x", 1e-14, 2e-14), integer_range("y", -(2**62), 2**62)]
     )
-    stored = space_of(json.loads(json.dumps(plain_space(space))))
+    stored = parse_space(json.loads(json.dumps(plain_space(space))))
     for other in (stored, copy.deepcopy(space), pickle.loads(pickle.dumps(space))):
         assert other == space
         for name in space:

@@ -77,9 +77,10 @@ def diverse(
     rows, moved = described.described, plain.copy()
     predicted = predict(described.known[rows], plain[rows], described.new)
     moved[rows] += _SHIFT * (predicted.new - predicted.known)
-    moved -= moved.min(axis=1, keepdims=True)
+    moved -= moved.min(axis=1, keepdims=True)  # regrets again: a task's best one has none
     trust = _FADE ** np.arange(k)[:, None]
     likely = trust * by_distance(described.gaps) + (1.0 - trust) / len(plain)
+    # A task's two scenarios share its weight: the moved one has as much of it as is trusted.
     weights = np.hstack([trust * likely, (1.0 - trust) * likely])
     scenarios = np.vstack([moved, plain])
     return _choose("diverse", known, scenarios, k, weights, doubt)

@@ -35,7 +35,7 @@ require("sqlalchemy", needed_by="MetaStore", extra="store")
 
 from . import rows  # noqa: E402
 from .connection import Database, parse_url  # noqa: E402
-from .schema import open_store  # noqa: E402
+from .schema import prepare_tables  # noqa: E402
 
 
 class MetaStore:
@@ -80,7 +80,7 @@ class MetaStore:
         check_finite("timeout", timeout, positive=True)
         self._database = Database(parse_url(url), timeout=timeout)
         try:
-            open_store(self._database, make=self._make)
+            prepare_tables(self._database, make=self._make)
         except BaseException:
             self._database.close()
             raise

@@ -29,13 +29,13 @@ from automl_plugins.meta.plain import (
     check_text,
     digest,
     encode,
-    meta_features_of,
+    parse_meta_features,
+    parse_space,
     plain_columns,
     plain_configurations,
     plain_meta_features,
     plain_space,
     plain_tags,
-    space_of,
 )
 from automl_plugins.meta.tasks import MetaTask, update_known
 from automl_plugins.meta.union import union_space
@@ -287,7 +287,7 @@ def read_tasks(connection: Connection) -> dict[int, MetaTask]:
     found = connection.execute(sa.select(tasks).order_by(tasks.c.id))
     known = {}
     for row in found:
-        described = meta_features_of(json.loads(row.meta_features), task=row.name)
+        described = parse_meta_features(json.loads(row.meta_features), task=row.name)
         known[row.id] = MetaTask(row.name, described, json.loads(row.tags))
     return known
 
@@ -366,7 +366,7 @@ def _read_spaces(connection: Connection, ids: Collection[int]) -> dict[int, Any]
     for row in found:
         if digest(row.space) != row.digest:
             raise ValueError(f"the search space {row.id} has another digest than it had")
-        known[row.id] = space_of(json.loads(row.space))
+        known[row.id] = parse_space(json.loads(row.space))
     return known
 
 

@@ -15,7 +15,7 @@ from automl_plugins.formats import one_line
 from .connection import RESCUE, Database, StoreError, read_only
 
 VERSION = 1
-_LOCK = 0x6D657461  # of PostgreSQL's advisory locks, while tables are made
+_LOCK = 0x6D657461  # "meta"; of PostgreSQL's advisory locks, while tables are made
 
 # A run belongs to a search, a search to a task. Deleting one deletes all that belongs to it.
 metadata = sa.MetaData()
@@ -96,7 +96,7 @@ artifacts = sa.Table(
 )
 
 
-def open_store(database: Database, *, make: bool = True) -> None:
+def prepare_tables(database: Database, *, make: bool = True) -> None:
     """Make the tables of a new store, in one transaction.
 
     Raises:
@@ -129,18 +129,9 @@ def _recognise_file(path: Path) -> None:
     if not path.exists() or not path.stat().st_size:
         return
     if not is_sqlite(path):
-        hint = "Name another file, or restore a copy or an export of it."
-        if path.name.endswith((".json", ".json.xz")):
-            hint = (
-                f"An export is imported into a store: MetaStore('runs.db').import_({str(path)!r})."
-            )
-        elif path.name.endswith(".csv"):
-            hint = (
-                f"TaskRecord.from_frame(pandas.read_csv({str(path)!r}), name=..., loss=...) makes"
-                " a record of the runs on one task, and a list of records is a memory."
-            )
         raise StoreError(
-            f"{path} is not an SQLite file, or it is damaged; it was left as it is. {hint}"
+            f"{path} is not an SQLite file, or it is damaged; it was left as it is."
+            f" {_suggest_instead(path)}"
         )
     try:
         with contextlib.closing(read_only(path, 60.0)) as connection:
@@ -158,16 +149,31 @@ def _recognise_file(path: Path) -> None:
         ) from error
     foreign = sorted(name for name in names if not name.startswith("sqlite_"))
     if foreign and schema.name not in names:
-        if {"studies", "trials"} <= names:
-            raise StoreError(
-                f"{path} holds studies of Optuna, it is not a store; it was left as it is. As a"
-                f" memory: did you mean {as_database(path)!r}? A store needs a file of its own."
-            )
-        raise StoreError(
-            f"{path} is an SQLite file of something else, with the tables"
-            f" {', '.join(foreign[:5])}{', ...' if len(foreign) > 5 else ''}; it was left as it"
-            " is. Name a file of its own for the store."
+        raise StoreError(_describe_foreign(path, foreign))
+
+
+def _describe_foreign(path: Path, tables: list[str]) -> str:
+    if {"studies", "trials"} <= {*tables}:
+        return (
+            f"{path} holds studies of Optuna, it is not a store; it was left as it is. As a"
+            f" memory: did you mean {as_database(path)!r}? A store needs a file of its own."
         )
+    return (
+        f"{path} is an SQLite file of something else, with the tables"
+        f" {', '.join(tables[:5])}{', ...' if len(tables) > 5 else ''}; it was left as it"
+        " is. Name a file of its own for the store."
+    )
+
+
+def _suggest_instead(path: Path) -> str:
+    if path.name.endswith((".json", ".json.xz")):
+        return f"An export is imported into a store: MetaStore('runs.db').import_({str(path)!r})."
+    if path.name.endswith(".csv"):
+        return (
+            f"TaskRecord.from_frame(pandas.read_csv({str(path)!r}), name=..., loss=...) makes"
+            " a record of the runs on one task, and a list of records is a memory."
+        )
+    return "Name another file, or restore a copy or an export of it."
 
 
 def _version(connection: sa.Connection) -> int | None:
