@@ -20,6 +20,8 @@ from automl_plugins.spaces.values import finder, kind_of, to_number
 from .space import Distributions, infer_rules
 from .trials import StudyTrial
 
+_RARE = 1e-4  # chance below which the objective has abandoned a parameter
+
 
 class Foresight:
     """Distributions and conditions expected from earlier tasks.
@@ -135,6 +137,40 @@ def find_refuted(
     while new := set(filter(is_refuted, set(expected) - gone)):
         gone |= new
     return gone
+
+
+def find_abandoned(
+    values: Mapping[str, FloatArray], rules: Sequence[Rule], names: Collection[str]
+) -> set[str]:
+    """Those of the ``names`` that the objective no longer asks for: renamed, or fixed.
+
+    All complete trials (n,) asked for them at first, and none of many since. What belongs to a
+    branch is abandoned with the parameter that the branch is of; else it is only out of turn.
+    """
+    by_child = {rule.child: rule for rule in rules}
+    gone: set[str] = set()
+
+    def is_abandoned(name: str) -> bool:
+        asked = ~np.isnan(values[name])
+        if (rule := by_child.get(name)) is not None:
+            return rule.parent in gone and not asked[_last(values[rule.parent]) + 1 :].any()
+        # A condition that is not known, of two parents for example, lets trials ask now and then.
+        if not asked.any():
+            return False
+        first, last = int(asked.argmax()), _last(values[name])
+        always = bool(asked[first : last + 1].all())
+        # Rule of succession: if n trials all asked, the next one does not by chance 1 / (n + 1).
+        silent = len(asked) - 1 - last
+        return always and (2.0 + last - first) ** -silent < _RARE
+
+    while new := set(filter(is_abandoned, set(names) - gone)):
+        gone |= new
+    return gone
+
+
+def _last(values: FloatArray) -> int:
+    """Position of the last trial that asked for a parameter; -1 if none did."""
+    return int(np.flatnonzero(~np.isnan(values)).max(initial=-1))
 
 
 def _internal_reader(distribution: BaseDistribution) -> Callable[[Any], float | None]:

@@ -20,7 +20,7 @@ from automl_plugins.records.trial import Status, oldest_running, unix_time
 from automl_plugins.spaces.conditions import Rule
 
 from . import _private
-from ._foresight import Foresight, explain_by_stopped, find_refuted
+from ._foresight import Foresight, explain_by_stopped, find_abandoned, find_refuted
 from ._union import POSITION, UnionSpace, positions_in
 from .space import Distributions
 from .trials import Cost, StudyColumns, StudyTrial, is_maximized, read_trial
@@ -99,6 +99,7 @@ class StudyReader:
         self._begun: int | None = None  # number of the first trial that the study was read for
         self._conditions: tuple[int, list[Rule], set[str]] = (-1, [], set())
         self._space: Newest[UnionSpace] = Newest()
+        self._of_space: Newest[StudyColumns] = Newest()
         # The space, the last finished trial, and the ``_rows`` of all of them.
         self._finished: tuple[UnionSpace, StudyTrial, FloatArray] | None = None
 
@@ -192,14 +193,18 @@ class StudyReader:
         The same object is returned as long as nothing has changed.
         """
         rules, gone = self._rules(view)
-        known = view.distributions | dict(asked)
+        known = view.distributions | dict(asked)  # what is asked for is there, whatever was
         distributions = {n: d for n, d in known.items() if n not in gone or n in asked}
         # A range from 0 to 1 equals ``POSITION``.
         key = (distributions, rules, [n for n, d in distributions.items() if d is POSITION])
         return self._space.get(key, lambda: UnionSpace(distributions, rules, self._ordinal))
 
     def _rules(self, view: View) -> tuple[list[Rule], set[str]]:
-        """The conditions, and the expected names that the trials contradict."""
+        """The conditions, and the names that are left out of the space.
+
+        These are expected ones that the trials contradict, and abandoned ones: new trials would
+        have gaps there, filled at random, and proposals would follow names that nobody reads.
+        """
         n = refit_point(len(view.columns))
         if self._conditions[0] != n:
             rows = view.columns.trials[:n]
@@ -209,12 +214,37 @@ class StudyReader:
             rules = self._foresight.rules(values, view.distributions)
             rules = explain_by_stopped(rows[-_RULE_TRIALS:], view.distributions, rules)
             expected = view.expected.keys() - view.asked.keys()
-            self._conditions = n, rules, find_refuted(values, rules, expected)
+            abandoned = find_abandoned(values, rules, values.keys() & view.columns.distributions)
+            abandoned -= self._declared.keys()
+            for name in sorted(abandoned):
+                if self.first_time(f"abandoned {name}"):
+                    _logger.info(
+                        f"The newest trials have not asked for {name!r}: until one does, it is"
+                        " left out, and so are the trials that asked for it."
+                    )
+            self._conditions = n, rules, find_refuted(values, rules, expected) | abandoned
         return self._conditions[1:]
+
+    def left_out(self, view: View) -> set[str]:
+        """Names that are not in the space unless they are asked for."""
+        return self._rules(view)[1]
+
+    def _columns_of(self, view: View, union: UnionSpace) -> StudyColumns:
+        """Finished trials, without those of another objective: of a parameter now left out."""
+        gone = self.left_out(view)
+        if not gone:
+            return view.columns
+
+        def is_of_space(row: StudyTrial) -> bool:
+            return row.distributions.keys().isdisjoint(gone)
+
+        key = len(view.columns), union
+        return self._of_space.get(key, lambda: StudyColumns(filter(is_of_space, view.columns)))
 
     def history(self, view: View, union: UnionSpace) -> History:
         """The core's history: finished rows, then the running ones."""
-        trials, finished = view.columns.trials, _rows([], union)
+        columns = self._columns_of(view, union)
+        trials, finished = columns.trials, _rows([], union)
         if self._finished is not None:
             known_union, last, rows = self._finished  # read once: threads share the reader
             # Finished trials are only added; one that ended before the last one moves it.
@@ -225,7 +255,7 @@ class StudyReader:
             self._finished = union, trials[-1], finished
         rows = np.concatenate([finished, _rows(view.running.trials, union)])
         vectors, missing = rows[:, 0], rows[:, 1] > 0
-        return History.of_trials(view.columns, view.running, vectors=vectors, missing=missing)
+        return History.of_trials(columns, view.running, vectors=vectors, missing=missing)
 
 
 def _rows(trials: Sequence[StudyTrial], union: UnionSpace) -> FloatArray:

@@ -142,11 +142,14 @@ class ProposerSampler(SeededSampler):
         """
         with self._clocked(study, trial):
             turns = self._turns
-            view = self._reader(study).view(study, trial)
+            reader = self._reader(study)
+            view = reader.view(study, trial)
             self._warn_of_unasked(study, view)
-            names, moving = frozenset(view.columns.distributions), view.columns.moving
+            gone, moving = reader.left_out(view), view.columns.moving
+            names = frozenset(view.columns.distributions.keys() - gone)
             self._asked[_private.trial_key(study, trial)] = _Asked(names, moving, turns, view)
-            return {n: d for n, d in sorted(view.asked.items()) if not (n in moving or d.single())}
+            known = {n: d for n, d in sorted(view.asked.items()) if n not in gone}
+            return {n: d for n, d in known.items() if not (n in moving or d.single())}
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]

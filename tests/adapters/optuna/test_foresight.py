@@ -7,7 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.optuna._foresight import Foresight, explain_by_stopped, find_refuted
+from automl_plugins.adapters.optuna._foresight import (
+    Foresight,
+    explain_by_stopped,
+    find_abandoned,
+    find_refuted,
+)
 from automl_plugins.adapters.optuna.space import infer_rules, value_in
 from automl_plugins.adapters.optuna.trials import StudyTrial
 from hypothesis import given
@@ -83,6 +88,35 @@ def test_what_a_trial_should_have_asked_for_is_not_expected_any_more() -> None:
     assert refuted({"kind", "n"}, kind=[1.0], n=[2.0]) == {"z"}
     assert refuted({"kind", "n", "z"}, kind=[0.0], n=[2.0], z=[0.1]) == {"x"}
     assert refuted({"n"}, n=[2.0]) == {"kind", "x", "z"}  # with its parent x is out of reach
+
+
+@pytest.mark.parametrize(
+    ("asked", "abandoned"),
+    [
+        ([1] * 30 + [0] * 2, False),  # by chance once in 31^2
+        ([1] * 30 + [0] * 3, True),
+        ([1] + [0] * 13, False),
+        ([1] + [0] * 14, True),
+        ([0] * 9 + [1] * 4 + [0] * 6, True),  # a second change
+        ([1, 0, 1, 1] + [0] * 90, False),  # a condition that no rule expresses
+        ([1] * 30 + [0] * 30 + [1], False),
+    ],
+)
+def test_what_all_trials_asked_for_and_none_does_any_more_is_abandoned(
+    asked: list[int], abandoned: bool
+) -> None:
+    values = own(x=[0.5 if one else NAN for one in asked])
+    assert find_abandoned(values, [], ["x"]) == ({"x"} if abandoned else set())
+
+
+def test_a_branch_is_abandoned_with_its_parameter_only() -> None:
+    rules = [Rule("x", "kind", "in", (0.0,))]
+    turns = own(kind=[0.0] * 8 + [1.0] * 20, x=[0.5] * 8 + [NAN] * 20)
+    assert find_abandoned(turns, rules, ["kind", "x"]) == set()
+    renamed = own(kind=[0.0, 1.0] * 4 + [NAN] * 20, x=[0.5, NAN] * 4 + [NAN] * 20)
+    assert find_abandoned(renamed, rules, ["kind", "x"]) == {"kind", "x"}
+    kept = own(kind=[0.0] * 8 + [NAN] * 20, x=[0.5] * 28)
+    assert find_abandoned(kept, rules, ["kind", "x"]) == {"kind"}
 
 
 @given(

@@ -70,6 +70,38 @@ def test_conditional_parameters_are_proposed_jointly(
             assert type(value) is int or not isinstance(distribution, IntDistribution)
 
 
+@pytest.mark.parametrize("make", [AutoSampler, GBQRSampler])
+def test_a_parameter_that_got_another_name_leaves_with_its_trials(
+    make: Callable[..., Any], log: pytest.LogCaptureFixture
+) -> None:
+    def named(name: str) -> Callable[[optuna.Trial], float]:
+        return lambda t: abs(t.suggest_float(name, 0, 1) - 0.3) + t.suggest_int("n", 0, 9)
+
+    study = search(make(seed=1), named("old"), 9)
+    study.optimize(named("new"), n_trials=12)
+    assert _private.read_proposal(study.trials[-1]).keys() == {"new", "n"}
+    assert 0 < explain(study.trials[-1]).n_rows <= 11  # without the nine
+    assert [r.message.partition(":")[0] for r in log.records if "not asked for" in r.message] == [
+        "The newest trials have not asked for 'old'"
+    ]
+    log.clear()
+    study.optimize(named("old"), n_trials=2)  # as an objective with a condition of its own
+    assert _private.read_proposal(study.trials[-1]).keys() == {"old", "new", "n"}
+    assert explain(study.trials[-1]).n_rows > 11
+    assert all(r.levelname == "INFO" for r in log.records)
+
+
+def test_a_declared_parameter_is_not_left_out() -> None:
+    declared = {"x": FloatDistribution(0, 1), "late": FloatDistribution(0, 1)}
+
+    def objective(trial: optuna.Trial) -> float:
+        name = "late" if trial.number < 2 else "x"
+        return trial.suggest_float(name, 0, 1)
+
+    study = search(GBQRSampler(seed=1, search_space=declared), objective, 16)
+    assert _private.read_proposal(study.trials[-1]).keys() == declared.keys()
+
+
 def test_an_ordinal_of_two_choices_alone() -> None:
     sampler = GBQRSampler(seed=0, ordinal={"o": ["lo", "hi"]})
     study = search(sampler, lambda t: t.suggest_categorical("o", ["lo", "hi"]) == "lo", 3)
