@@ -7,7 +7,7 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 from zlib import crc32
 
@@ -68,7 +68,7 @@ class InnerSamplers:
         self.streams = streams
         self._copies: Cache[Key, BaseSampler] = Cache()
 
-    @property
+    @cached_property
     def name(self) -> str:
         """Class name of the samplers."""
         sampler = self._inner if isinstance(self._inner, BaseSampler) else self._fresh(1, 0)

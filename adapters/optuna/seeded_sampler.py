@@ -26,6 +26,7 @@ V = TypeVar("V")
 _logger = get_logger("optuna.automl_plugins")
 
 _MAX_STUDIES = 16  # studies remembered by one sampler
+_MAX_TRIALS = 1024  # trials remembered: where another process tells, nothing takes them out
 #: Arguments of Optuna's own samplers that none of ours needs, and what there is in their place.
 NOT_OURS = {
     "constraints_func": "constraints are set in the objective: trial.set_constraint (Optuna 5)"
@@ -41,6 +42,12 @@ class Cache(dict[K, V]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), ()
+
+    def __setitem__(self, key: K, value: V) -> None:
+        """Set the entry of a trial; the oldest entries are dropped."""
+        super().__setitem__(key, value)
+        for old in list(self)[:-_MAX_TRIALS] if len(self) > _MAX_TRIALS else ():
+            self.pop(old, None)
 
     def of(self, key: K, make: Callable[[], V]) -> V:
         """The entry of a study, made if it is new; the oldest entries are dropped."""
@@ -64,7 +71,7 @@ class SeededSampler(ShowsArguments, BaseSampler):
         if seed is None:
             _logger.info(f"{self} drew seed={self._streams.seed}; pass it to repeat the search.")
         self._refused: Cache[_private.StudyKey, bool] = Cache()  # with a ValueError, by a trial
-        self._overheads: Cache[_private.TrialKey, float] = Cache()
+        self._overheads: Cache[tuple[Any, ...], float] = Cache()  # seconds, see ``_clocked``
         self._turn = RLock()  # of the thread that proposes
 
     def __getstate__(self) -> dict[str, Any]:
@@ -118,13 +125,13 @@ class SeededSampler(ShowsArguments, BaseSampler):
             self._refused[_private.study_key(study)] = True
             raise
         finally:
-            key = _private.trial_key(study, trial)
+            key = _moment(study, trial)
             spent = time.perf_counter() - start
             self._overheads[key] = self._overheads.get(key, 0.0) + spent
 
     def _store_overhead(self, study: Study, trial: FrozenTrial) -> None:
         # Also where it is 0: a retried trial has the attributes of the one that died.
-        overhead = self._overheads.pop(_private.trial_key(study, trial), 0.0)
+        overhead = self._overheads.pop(_moment(study, trial), 0.0)
         _private.write_overhead(study, trial, overhead)
 
     def _refuse_multi_objective(self, study: Study) -> None:
@@ -134,3 +141,8 @@ class SeededSampler(ShowsArguments, BaseSampler):
                 f" {len(study.directions)}: directions={[d.name for d in study.directions]}. Use"
                 " NSGAIISampler or TPESampler for several."
             )
+
+
+def _moment(study: Study, trial: FrozenTrial) -> tuple[Any, ...]:
+    """A key of a trial that is the same for every object of its study: one may ask, one tell."""
+    return study.study_name, trial.number, trial.datetime_start

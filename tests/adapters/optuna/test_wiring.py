@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,14 @@ from automl_plugins.adapters.optuna import (
     GBQRSampler,
     TSTSampler,
     _private,
+    seeded_sampler,
 )
 from automl_plugins.adapters.optuna._study import StudyReader
 from automl_plugins.adapters.optuna.proposer_sampler import ProposerSampler
 from objectives import bowl, branches, earlier, params, search
 from optuna.samplers import RandomSampler
 from optuna.trial import FrozenTrial, TrialState
+from storages import storage_in
 
 from automl_plugins.proposers.proposal import SurrogateFailure
 
@@ -41,6 +44,38 @@ def test_rows_stand_in_the_order_in_which_their_trials_finished() -> None:
         study.tell(asked[number], bowl(asked[number]))
     memory = StudyReader(study, None, {}, {})
     assert numbers(memory, study, new_trial(study)) == [2, 0, 3, 1]
+
+
+def test_one_object_of_a_study_may_ask_and_another_tell(tmp_path: Path) -> None:
+    for sampler in (GBQRSampler(seed=0), BanditSampler("a", inner=RandomSampler(seed=0), seed=0)):
+        name = type(sampler).__name__
+        stored = storage_in(tmp_path, "sqlite")
+        asking = optuna.create_study(storage=stored, study_name=name, sampler=sampler)
+        trial = asking.ask()
+        trial.suggest_categorical("a", ["b", "c"])
+        value = trial.suggest_float("x", 0, 1)
+        other = storage_in(tmp_path, "sqlite")
+        telling = optuna.load_study(storage=other, study_name=name, sampler=sampler)
+        telling.tell(trial.number, value)
+        assert _private.read_overhead(telling.trials[0]) > 0.0
+
+
+def test_trials_that_another_process_tells_are_not_kept_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(seeded_sampler, "_MAX_TRIALS", 3)
+    storage = optuna.storages.InMemoryStorage()
+    for i, sampler in enumerate((GBQRSampler(seed=0), BanditSampler("a", seed=0))):
+        study = optuna.create_study(storage=storage, study_name=f"{i}", sampler=sampler)
+        theirs = optuna.load_study(
+            storage=storage, study_name=f"{i}", sampler=RandomSampler(seed=0)
+        )
+        for _ in range(6):
+            trial = study.ask()
+            trial.suggest_categorical("a", ["b", "c"])
+            theirs.tell(trial.number, trial.suggest_float("x", 0, 1))
+        kept = [len(c) for c in vars(sampler).values() if isinstance(c, seeded_sampler.Cache)]
+        assert max(kept) == 3
 
 
 def test_intermediate_values_are_losses() -> None:
