@@ -343,7 +343,7 @@ class SuccessiveFiltering:
             fits = (room > 0) & (room >= cost / 2) & (cost <= left) & in_time
         if fits.any():
             return best_of(index[fits], (room / np.maximum(share, 1e-300))[fits], rng)
-        if self.carry_debts and current.index >= self.rounds - 1:
+        if current.index >= self.rounds - 1:
             # What is left after all shares goes to the best arm that it suffices for.
             fits = cost <= left
             scores = np.array([np.inf if d.score is None else d.score for d in open_arms])

@@ -221,8 +221,13 @@ def maximize(
     batches = [(first, scores, losses)]
     finite = scores[np.isfinite(scores)]
     least = search.tolerance * float(finite.std()) if len(finite) else 0.0
-    points, levels = _starts(space, score, first, scores, incumbents, search)
-    # The incumbents may have other values than those fixed.
+    if search.by == "loss":  # as they are sorted
+        incumbents = incumbents[: search.n_observed]
+    # Observed values of an old range may lie outside the present one.
+    incumbents = space.canonical(incumbents)
+    if fixed is not None and search.by == "score":  # neighbours are compared with these scores
+        incumbents = space.complete(incumbents, rng, fixed)
+    points, levels = _starts(score, first, scores, incumbents, search)
     points = space.complete(points, rng, fixed)
     for _ in range(_MAX_STEPS):
         if sum(len(vectors) for vectors, _, _ in batches) >= _MOST_SCORED:
@@ -308,7 +313,6 @@ def best_of(
 
 
 def _starts(
-    space: VectorSpace,
     score: Score,
     candidates: FloatArray,
     scores: FloatArray,
@@ -321,12 +325,11 @@ def _starts(
         best = np.argsort(-worth, kind="stable")[: search.n_observed]
         observed, levels = incumbents[best], worth[best]
     else:
-        observed = incumbents[: search.n_observed]
+        observed = incumbents
         # An observed one cannot be proposed again, so any neighbour is a gain.
         levels = np.full(len(observed), -np.inf)
     top = np.argsort(-scores, kind="stable")[: search.n_candidates]
-    # Observed values of an old range may lie outside the present one.
-    starts = np.concatenate([space.canonical(observed), candidates[top]])
+    starts = np.concatenate([observed, candidates[top]])
     return starts, np.concatenate([levels, scores[top]])
 
 

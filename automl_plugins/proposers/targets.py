@@ -86,9 +86,9 @@ def effective_losses(history: History, penalised: BoolArray | None = None) -> Fl
     complete rows reported at the same step, the final loss is predicted from theirs (see
     ``_predict_final``). Elsewhere the pruner's verdict counts, worse than the typical evaluation:
     the pruned rows, later steps first and better losses first within a step, are spread evenly
-    over the worse half of the complete losses. If these are all alike, as with a single complete
-    evaluation, the pruned rows follow behind, as far apart as their own losses: otherwise nothing
-    could be learnt. The rows ``penalised`` (n,) get the worst loss, so that the model expects
+    over the worse half of the complete losses. If that half is all alike, as with a single
+    complete evaluation, these rows follow behind, as far apart as their own losses: otherwise
+    nothing could be learnt. The rows ``penalised`` (n,) get the worst loss, so the model expects
     nothing of their region. Far outliers are tamed first (``records.scores.tame``).
     """
     losses = tame(np.where(history.status == Status.COMPLETE, history.losses, np.nan))
@@ -97,15 +97,17 @@ def effective_losses(history: History, penalised: BoolArray | None = None) -> Fl
     if len(pruned) and len(complete):
         rows, worst = _by_progress(history, pruned), complete.max()
         share = 0.5 + 0.5 * (np.arange(len(pruned)) + 0.5) / len(pruned)
+        final = np.full(len(losses), np.nan)
+        if complete.min() < worst:
+            final = _predict_final(history, losses)
         if np.median(complete) == worst:
             reports = tame(history.losses[pruned])
             apart = np.ptp(reports[~np.isnan(reports)]) if not np.isnan(reports).all() else 0.0
             width = max(apart, _VISIBLE * abs(worst)) or 1.0
             losses[rows] = worst + width * (2.0 * share - 1.0)
         else:
-            final = _predict_final(history, losses)
             losses[rows] = np.quantile(complete, share)
-            losses = np.where(np.isnan(final), losses, final)
+        losses = np.where(np.isnan(final), losses, final)
     if penalised is not None and len(complete):
         losses[penalised] = np.nanmax(losses)
     return losses

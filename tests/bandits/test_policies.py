@@ -159,6 +159,18 @@ def test_pulls_by_time_by_hand() -> None:
     # running: 2 + 2 pulls of 3 s in 12 s; an arm without known seconds has the mean of all, 3 s
     running = pulls_by_time(np.array([4, 2]), np.array([2, 0]), np.array([6.0, 0.0]))
     np.testing.assert_allclose(running, [4.0, 2.0])
+    # finished: 6 pulls each of 10 s, of which one arm has told 2 only
+    partly = pulls_by_time(np.array([6, 6]), np.array([6, 2]), np.array([60.0, 20.0]))
+    np.testing.assert_allclose(partly, [6.0, 6.0])
+
+
+def test_pulls_without_seconds_are_neither_cheap_nor_free() -> None:
+    arm, reward = [0, 1, 2] * 6, [0.8, 0.75, 0.3, 0.75, 0.7, 0.2] * 3
+    policy, streams = MaxUCB(unit="seconds"), Streams(0)
+    known = ArmRecords.of(arm, reward, seconds=[10.0] * 18)
+    partly = ArmRecords.of(arm, reward, seconds=[10.0] * 6 + [10.0, NAN, 10.0] * 4)
+    one, other = (policy.decide([0, 1, 2], r, streams, 18) for r in (known, partly))
+    assert one == other and one.arm == 0  # not 1, as if it took a third of the time
 
 
 def test_of_two_arms_that_look_alike_the_cheap_one_is_pulled_more_often() -> None:

@@ -322,6 +322,13 @@ def test_exhausted_arms_leave_their_shares_to_others() -> None:
     assert np.bincount(records.arm).tolist() == [2, 1, 57]
 
 
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+def test_in_the_papers_loop_too_no_share_is_lost_with_an_exhausted_arm(rounds: int) -> None:
+    method = SuccessiveFiltering.paper(60, rounds=rounds)
+    records, _ = spend(method, [1.0] * 2, [0.9, 0.5], pools=[2, 1000])
+    assert np.bincount(records.arm).tolist() == [2, 58]
+
+
 def test_choosing_does_not_go_through_the_records_one_by_one() -> None:
     rng = np.random.default_rng(0)
     method = SuccessiveFiltering(1e6, unit="seconds")

@@ -46,7 +46,7 @@ from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.surrogates import AveragedProcess
 from automl_plugins.surrogates.base import expected_improvement, log_expected_improvement
 
-INF = float("inf")
+INF, NAN = float("inf"), float("nan")
 
 
 def log_h(z: FloatArray) -> FloatArray:
@@ -377,6 +377,24 @@ def test_every_start_is_searched_until_nothing_is_better(seed: int, smac: bool) 
         search = LocalSearch(n_observed=3, n_candidates=2, tolerance=0.0, joins=False)
     best = maximum(space, score, first, observed, seed, search)
     assert score(best[None])[0][0] == max(float(worth.max()), *found)
+
+
+@pytest.mark.parametrize("search", [SMAC_SEARCH, LocalSearch()])
+def test_with_fixed_values_starts_are_worth_what_they_are_with_these(search: LocalSearch) -> None:
+    """Scored with their own values, no neighbour with the fixed one would be a gain."""
+    space = VectorSpace(ConfigurationSpace({f"x{i}": (0.0, 1.0) for i in range(4)}))
+
+    def score(v: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return -((v - 0.37) ** 2).sum(axis=1) - 10.0 * (v[:, 0] - 0.1) ** 2, np.zeros(len(v))
+
+    rng = np.random.default_rng(0)
+    fixed = np.array([0.9, NAN, NAN, NAN])
+    first = space.complete(space.sample(20, rng), rng, fixed)
+    observed = space.sample(20, rng)
+    observed[:, 0] = 0.1
+    found = maximum(space, score, first, observed, 0, search, fixed)
+    assert found[0] == 0.9
+    assert np.abs(found[1:] - 0.37).max() < 0.05
 
 
 @pytest.mark.parametrize("seed", range(5))

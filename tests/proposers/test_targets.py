@@ -242,6 +242,8 @@ def with_curves(complete: list[tuple[float, float]], pruned: list[float], **more
         # What was good early was bad in the end: only the mean is known
         ([(0, 4), (1, 2), (2, 0)], [0.0, 2.0], [2.0, 2.0]),
         ([(1, 4), (1, 2), (1, 0)], [0.0, 2.0], [2.0, 2.0]),
+        # Most never learnt anything, and end alike: the lowest report is still the best
+        ([(0, 1), (1, 5), (1, 5), (1, 5)], [0.25, 2.0], [2.0, 9.0]),
         # One did not report there: two are too few, and the verdict counts
         ([(0, 1), (1, 3), (NAN, 5)], [2.5], [4.0]),
     ],
