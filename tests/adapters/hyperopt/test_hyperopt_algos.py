@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.hyperopt import bandit, explain, gbqr, optimizer, weighted
+from automl_plugins.adapters.hyperopt import (
+    arm_report,
+    bandit,
+    boasf,
+    explain,
+    gbqr,
+    optimizer,
+    weighted,
+)
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 from hyperopt import (
     JOB_STATE_ERROR,
@@ -25,6 +33,7 @@ from hyperopt import (
 )
 from hyperopt.base import JOB_STATE_CANCEL, trials_from_docs
 from hyperopt.fmin import generate_trials_to_calculate
+from hyperopt_database import minimise_in_database
 from hyperopt_runs import configs, minimise, options_of, values_of
 
 from automl_plugins.bandits.confidence import UCB1, MaxUCB
@@ -193,6 +202,22 @@ def test_the_policy_gets_every_trial_as_a_record() -> None:
     assert len(later) == len(records) + 1
     assert later.arm[-1] == documents[0]["misc"]["vals"]["model"][0]
     assert later.status[-1] == Status.RUNNING
+
+
+@pytest.mark.parametrize("algo", [bandit(inner="random"), boasf(max_evals=24, inner="random")])
+def test_trials_that_raise_count_where_they_are_in_a_database(algo: Any) -> None:
+    def fn(config: dict[str, Any]) -> float:
+        if "broken" in config:
+            raise RuntimeError("on purpose")
+        return float(config["works"])
+
+    options = [{"broken": hp.uniform("x", 0, 1)}, {"works": hp.uniform("y", 0, 1)}]
+    where = hp.choice("model", options)
+    trials = minimise_in_database(fn, where, algo, 24)
+    stored = [values_of(document) for document in trials.handle.jobs.stored]
+    assert stored == configs(search(algo, 24, fn=fn, where=where))
+    assert [values["model"] for values in stored].count(0) == 3
+    assert "3 failed" in str(arm_report(trials))
 
 
 def test_the_default_policy_looks_for_the_best_maximum() -> None:
