@@ -33,7 +33,7 @@ from automl_plugins.streams import Streams
 from ._pyll import Interval, Part, find_needed, find_switched, label_of, labels, restrict
 from .proposing import Suggest
 from .space import PyllSpace, translate
-from .trials import Document, note_of, values_of
+from .trials import NOTE, Document, inner_note, note_of, values_of
 
 #: Active hyperparameters of a trial: value by label.
 Values = dict[str, Any]
@@ -173,6 +173,8 @@ class ArmSpace:
                 vals[name] = [kept[name].index(int(v)) if name in kept else v for v in drawn]
             idxs = {name: [document["tid"]] * len(drawn) for name, drawn in vals.items()}
             misc = {**document["misc"], "idxs": idxs, "vals": vals}
+            if NOTE in misc:
+                misc[NOTE] = inner_note(note_of(document))
             seen.append({**document, "misc": misc})
         own: Trials = trials_from_docs(seen, validate=False)
         return own

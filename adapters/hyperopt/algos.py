@@ -35,7 +35,7 @@ from automl_plugins.streams import Streams
 from ._arms import Arms, ArmSpace, Split, Weights, arms_of, option_weights
 from ._pulls import Cost, Situation, last_search, read_pulls, read_rounds
 from .proposing import Algorithm, Suggest
-from .trials import NOTE, Document, new_document, unique_number
+from .trials import NOTE, Document, new_document, outer_note, unique_number
 
 logger = logging.getLogger("automl_plugins.adapters.hyperopt.boasf")
 
@@ -95,15 +95,16 @@ class ArmMethod(ABC):
             if choice is None:
                 break
             tried = set() if self.repeats else situation.tried.get(choice.arm, set())
-            own = situation.documents(choice.arm)
-            proposed = space.propose(choice.arm, number, own, inner, streams, tried)
+            seen = situation.documents(choice.arm)
+            proposed = space.propose(choice.arm, number, seen, inner, streams, tried)
             if proposed is None:
                 break
             values, noted = proposed
             named_choice = asdict(choice) | {"arm": space.arms.names[choice.arm]}
             facts = ArmFacts(space.arms.choice, sampler=name, **named_choice)
             document = new_document(trials, domain, tid, values)
-            document["misc"][NOTE] = {**noted, "arm": choice.arm, "why": facts.to_dict(), **note}
+            own = {"arm": choice.arm, "why": facts.to_dict(), **note}
+            document["misc"][NOTE] = outer_note(noted) | own
             if "opened" in note or last_search(situation.known) != search:
                 document["misc"][NOTE]["search"] = search
             new.append(document)
