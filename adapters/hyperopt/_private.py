@@ -44,6 +44,13 @@ def _raised_documents(trials: Trials) -> list[dict[str, Any]]:
     return list(_RAISED[trials].values())
 
 
+def replace_documents(trials: Trials, documents: list[dict[str, Any]]) -> None:
+    """Make ``documents``, which are not copied, all that there are."""
+    trials._ids.clear()
+    trials._dynamic_trials = documents
+    trials.refresh()
+
+
 def dump(trials: Trials, file: IO[bytes]) -> None:
     """Write trials as ``fmin`` writes its ``trials_save_file``."""
     pickler.dump(trials, file)

@@ -96,7 +96,7 @@ class ArmMethod(ABC):
                 break
             tried = set() if self.repeats else situation.tried.get(choice.arm, set())
             seen = situation.documents(choice.arm)
-            proposed = space.propose(choice.arm, number, seen, inner, streams, tried)
+            proposed = space.propose(choice.arm, number, trials, seen, inner, streams, tried)
             if proposed is None:
                 break
             values, noted = proposed

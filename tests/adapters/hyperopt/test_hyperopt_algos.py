@@ -18,6 +18,7 @@ from automl_plugins.adapters.hyperopt import (
     optimizer,
     weighted,
 )
+from automl_plugins.adapters.hyperopt.trials import read_trial
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 from hyperopt import (
     JOB_STATE_ERROR,
@@ -39,7 +40,7 @@ from hyperopt_runs import configs, minimise, options_of, values_of
 from automl_plugins.bandits.confidence import UCB1, MaxUCB
 from automl_plugins.bandits.policy import Policy, Standing
 from automl_plugins.frameworks import Outcome, Problem, TrialStatus
-from automl_plugins.records.trial import Status
+from automl_plugins.records.trial import Status, Trial
 
 
 class Recorder(Policy):
@@ -321,3 +322,37 @@ def test_numbers_that_hyperopt_gives_twice_do_not_repeat_proposals(algo: Any) ->
     ):
         explain(found, 5)
     assert explain(found).number == explain(found.trials[-1]).number == 5
+
+
+# --- effort -------------------------------------------------------------------------------
+
+
+def two_choices() -> Any:
+    """Two models, and two kernels of either."""
+    models = [{"x": hp.uniform("x", 0, 1)}, {"y": hp.uniform("y", 0, 1)}]
+    kernels = [{"g": hp.uniform("g", 0, 1)}, {"d": hp.uniform("d", 0, 1)}]
+    return {"model": hp.choice("model", models), "kernel": hp.choice("kernel", kernels)}
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Numbers of the trials that were read."""
+    numbers: list[int] = []
+
+    def spy(document: dict[str, Any]) -> Trial:
+        numbers.append(document["tid"])
+        return read_trial(document)
+
+    for module in ("trials", "_pulls"):
+        monkeypatch.setattr(f"automl_plugins.adapters.hyperopt.{module}.read_trial", spy)
+    return numbers
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [gbqr(n_startup=99, seed=0), bandit(label="kernel", inner="random", seed=0)],
+    ids=["proposer", "arms"],
+)
+def test_a_trial_is_read_once_inside_an_arm(inner: Any, read: list[int]) -> None:
+    search(bandit(label="model", inner=inner), 20, where=two_choices(), fn=lambda c: 0.5)
+    assert len(read) <= 2 * 19  # as a pull of the outer arm, and in it
