@@ -149,6 +149,7 @@ class ArmSpace:
         self.place: Place | None = None
         self.exprs = [restrict(known.expr, parts) for _, parts, _ in arms]
         self._grids: list[tuple[ConfigurationSpace, FloatArray] | None] = []
+        self._listed: dict[int, list[Values]] = {}
         self._domains: dict[int, ArmDomain] = {}
         self._views: WeakKeyDictionary[Trials, dict[int, View]] = WeakKeyDictionary()
         found = []
@@ -162,8 +163,11 @@ class ArmSpace:
 
     def grid(self, number: int) -> list[Values]:
         """All configurations of an arm, values by label; empty if there are too many."""
-        listed = self._grids[number]
-        return [] if listed is None else [*map(self.known.labels, to_values(*listed))]
+        if number not in self._listed:
+            grid = self._grids[number]
+            listed = [] if grid is None else [*map(self.known.labels, to_values(*grid))]
+            self._listed[number] = listed
+        return self._listed[number]
 
     def domain(self, number: int) -> ArmDomain:
         """The domain of a suggest function in an arm, without an objective."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from automl_plugins.adapters.hyperopt import (
+    PyllSpace,
     arm_report,
     bandit,
     boasf,
@@ -356,3 +357,25 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_a_trial_is_read_once_inside_an_arm(inner: Any, read: list[int]) -> None:
     search(bandit(label="model", inner=inner), 20, where=two_choices(), fn=lambda c: 0.5)
     assert len(read) <= 2 * 19  # as a pull of the outer arm, and in it
+
+
+def test_algorithms_that_are_mixed_read_a_trial_once_each(read: list[int]) -> None:
+    algos = [bandit(label=label, inner="random") for label in ("model", "kernel")]
+    mixed = partial(mix.suggest, p_suggest=[(0.5, algo) for algo in algos])
+    search(mixed, 30, where=two_choices(), fn=lambda c: 0.5)
+    assert len(read) <= 2 * 29
+
+
+def test_the_configurations_of_an_arm_are_listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    n_listed = 0
+
+    def spy(known: PyllSpace, values: Any) -> dict[str, Any]:
+        nonlocal n_listed
+        n_listed += 1
+        return labels_of(known, values)
+
+    labels_of = PyllSpace.labels
+    monkeypatch.setattr(PyllSpace, "labels", spy)
+    where = hp.choice("model", [{"x": hp.randint("x", 12)}, {"y": hp.randint("y", 8)}])
+    trials = search(bandit(inner="random"), 30, where=where, fn=lambda c: 0.5)
+    assert len(trials) == 20 and n_listed == 20
