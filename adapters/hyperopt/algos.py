@@ -81,15 +81,23 @@ class ArmMethod(ABC):
         return {"arms": arms.to_dict()}
 
     def suggest(
-        self, new_ids: Sequence[int], domain: Domain, trials: Trials, streams: Streams
+        self,
+        new_ids: Sequence[int],
+        domain: Domain,
+        trials: Trials,
+        streams: Streams,
+        known: Situation | None = None,
     ) -> list[Document]:
-        """A document for each id, or fewer if there is nothing left to propose."""
+        """A document for each id, or fewer if there is nothing left to propose.
+
+        ``known`` is what ``read`` has returned, if the trials have not changed since.
+        """
         space = self.space(domain)
         inner, search = inner_of(self.inner, len(space.arms)), self.search(space.arms)
         name = self.inner if isinstance(self.inner, str) else full_name_of(inner).split(".")[-1]
         new: list[Document] = []
         for tid in new_ids:
-            situation = self.read(domain, trials, new)
+            situation = self.read(domain, trials, new) if new or known is None else known
             number = unique_number(tid, situation.known)
             choice, note = self.choose(space, situation, streams, number)
             if choice is None:
