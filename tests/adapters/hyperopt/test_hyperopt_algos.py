@@ -41,7 +41,7 @@ from hyperopt_runs import configs, minimise, options_of, values_of
 from automl_plugins.bandits.confidence import UCB1, MaxUCB
 from automl_plugins.bandits.policy import Policy, Standing
 from automl_plugins.frameworks import Outcome, Problem, TrialStatus
-from automl_plugins.records.trial import Status, Trial
+from automl_plugins.records.trial import Status
 
 
 class Recorder(Policy):
@@ -340,7 +340,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Numbers of the trials that were read."""
     numbers: list[int] = []
 
-    def spy(document: dict[str, Any]) -> Trial:
+    def spy(document: dict[str, Any]) -> Any:
         numbers.append(document["tid"])
         return read_trial(document)
 
@@ -369,7 +369,7 @@ def test_algorithms_that_are_mixed_read_a_trial_once_each(read: list[int]) -> No
 def test_the_configurations_of_an_arm_are_listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     n_listed = 0
 
-    def spy(known: PyllSpace, values: Any) -> dict[str, Any]:
+    def spy(known: PyllSpace, values: Any) -> Any:
         nonlocal n_listed
         n_listed += 1
         return labels_of(known, values)

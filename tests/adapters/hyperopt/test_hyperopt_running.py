@@ -522,6 +522,13 @@ def test_progress_may_be_ones_own_and_ends_at_the_budget() -> None:
     assert sum(bars.shown) == 10.0
 
 
+def test_progress_counts_trials_that_end_when_no_other_may_begin() -> None:
+    bars = Bars()
+    with ThreadPoolExecutor(4) as executor:
+        run(max_evals=3, executor=executor, n_workers=4, show_progressbar=bars)
+    assert sum(bars.shown) == 3 and "best loss: 0." in bars.postfix
+
+
 # --- executors ----------------------------------------------------------------------------
 
 
