@@ -11,13 +11,13 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 from hyperopt import Domain, Trials, rand
-from hyperopt.base import trials_from_docs
 
 from automl_plugins.arrays import FloatArray
 from automl_plugins.bandits.model_weights import model_weights, weights_by_option
@@ -31,9 +31,10 @@ from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
 from ._pyll import Interval, Part, find_needed, find_switched, label_of, labels, restrict
+from ._views import ArmDomain, Place, View
 from .proposing import Suggest
 from .space import PyllSpace, translate
-from .trials import Document, note_of, values_of
+from .trials import NOTE, Document, inner_note, note_of, values_of
 
 #: Active hyperparameters of a trial: value by label.
 Values = dict[str, Any]
@@ -69,6 +70,12 @@ class Arm:
         """Whether a configuration lies in the arm; False if a restricted label has no value."""
         return all(name in values and values[name] in part for name, part in self.parts.items())
 
+    def inner(self, values: Mapping[str, Any]) -> Values:
+        """Translate values of the whole search space to values of the arm's expression."""
+        kept = self.options
+        given = {name: values[name] for name in self.labels if name in values}
+        return {n: kept[n].index(int(v)) if n in kept else v for n, v in given.items()}
+
     def key(self, values: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
         """Identity of a configuration within the arm."""
         return tuple((name, as_number(values[name])) for name in self.labels if name in values)
@@ -88,6 +95,10 @@ class Arms:
     def find(self, values: Mapping[str, Any]) -> int | None:
         """Index of the arm in which a configuration lies; None if there is no such arm."""
         return next((i for i, arm in enumerate(self.arms) if arm.contains(values)), None)
+
+    def inside(self, number: int, values: Mapping[str, Any]) -> Values | None:
+        """Translate values of the whole search space to those of an arm; None if of another."""
+        return self.arms[number].inner(values) if self.find(values) == number else None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -120,6 +131,9 @@ class ArmSpace:
         space: The same as a ``ConfigurationSpace``, without options of probability zero.
         arms: Name, restrictions and the arm's part of ``space``, for each arm.
         choice, notes: See ``Arms``.
+
+    Attributes:
+        place: Where the search space lies, if it is an arm itself.
     """
 
     def __init__(
@@ -132,9 +146,12 @@ class ArmSpace:
         notes: Sequence[str] = (),
     ) -> None:
         self.known, self.space = known, space
+        self.place: Place | None = None
         self.exprs = [restrict(known.expr, parts) for _, parts, _ in arms]
         self._grids: list[tuple[ConfigurationSpace, FloatArray] | None] = []
-        self._domains: dict[int, Domain] = {}
+        self._listed: dict[int, list[Values]] = {}
+        self._domains: dict[int, ArmDomain] = {}
+        self._views: WeakKeyDictionary[Trials, dict[int, View]] = WeakKeyDictionary()
         found = []
         for (name, parts, left), expr in zip(arms, self.exprs, strict=True):
             grid = None
@@ -146,14 +163,17 @@ class ArmSpace:
 
     def grid(self, number: int) -> list[Values]:
         """All configurations of an arm, values by label; empty if there are too many."""
-        listed = self._grids[number]
-        return [] if listed is None else [*map(self.known.labels, to_values(*listed))]
+        if number not in self._listed:
+            grid = self._grids[number]
+            listed = [] if grid is None else [*map(self.known.labels, to_values(*grid))]
+            self._listed[number] = listed
+        return self._listed[number]
 
-    def domain(self, number: int) -> Domain:
+    def domain(self, number: int) -> ArmDomain:
         """The domain of a suggest function in an arm, without an objective."""
         if number not in self._domains:
-            expr = self.exprs[number]
-            self._domains[number] = Domain(None, expr, pass_expr_memo_ctrl=False)
+            place = Place(self.known, partial(self.arms.inside, number), self.place)
+            self._domains[number] = ArmDomain(self.exprs[number], place)
         return self._domains[number]
 
     def outer(self, number: int, values: Mapping[str, Any]) -> Values:
@@ -162,25 +182,29 @@ class ArmSpace:
         fixed = {name: part[0] for name, part in kept.items() if len(part) == 1}
         return fixed | {k: kept[k][int(v)] if k in kept else v for k, v in values.items()}
 
-    def view(self, number: int, documents: Iterable[Document]) -> Trials:
-        """Trials of an arm as the suggest function inside it sees them."""
-        arm, seen = self.arms.arms[number], []
-        kept = arm.options
-        for document in documents:
-            vals: dict[str, list[Any]] = {}
-            for name in arm.labels:
-                drawn = document["misc"]["vals"].get(name, [])
-                vals[name] = [kept[name].index(int(v)) if name in kept else v for v in drawn]
+    def view(self, number: int, trials: Trials, documents: Iterable[Document]) -> Trials:
+        """``documents`` of ``trials``, those of an arm, as what proposes in it sees them."""
+        arm = self.arms.arms[number]
+
+        def translate(document: Document) -> Document:
+            inner = arm.inner(values_of(document))
+            vals = {name: [inner[name]] if name in inner else [] for name in arm.labels}
             idxs = {name: [document["tid"]] * len(drawn) for name, drawn in vals.items()}
             misc = {**document["misc"], "idxs": idxs, "vals": vals}
-            seen.append({**document, "misc": misc})
-        own: Trials = trials_from_docs(seen, validate=False)
-        return own
+            if NOTE in misc:
+                misc[NOTE] = inner_note(note_of(document))
+            return {**document, "misc": misc}
+
+        views = self._views.setdefault(trials, {})
+        if number not in views:
+            views[number] = View(trials)
+        return views[number].show(documents, translate)
 
     def propose(
         self,
         number: int,
         tid: int,
+        trials: Trials,
         documents: Iterable[Document],
         inner: Suggest,
         streams: Streams,
@@ -195,7 +219,7 @@ class ArmSpace:
         arm = self.arms.arms[number]
         if not arm.labels:
             return self.outer(number, {}), {}
-        own = self.view(number, documents)
+        own = self.view(number, trials, documents)
 
         def draw(suggest: Suggest, stream: str, n: int) -> _Drawn:
             """The first of n proposals not tried before, else the last; None if there is none."""
@@ -237,6 +261,7 @@ def arms_of(
     if key not in made:
         known = translate(domain.expr, lenient=True)
         made[key] = branches(known, label) if split is None else cells(known, split, max_arms)
+        made[key].place = domain.place if isinstance(domain, ArmDomain) else None
     return made[key]
 
 

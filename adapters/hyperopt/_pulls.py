@@ -16,7 +16,6 @@ from hyperopt import STATUS_OK, Domain, Trials
 from automl_plugins.bandits.records import Pulls, loss_range
 from automl_plugins.bandits.report import ArmReport
 from automl_plugins.bandits.successive_filtering import Round, Unit
-from automl_plugins.newest import Newest
 from automl_plugins.records.trial import Status, Trial, as_number, oldest_running
 
 from ._arms import Arms, Split, arms_of
@@ -101,8 +100,19 @@ class Situation:
         return math.fsum(s for row in self.rows if not math.isnan(s := row.trial.seconds))
 
 
-#: Rows read from trials, by number, for the newest arms and cost: a cache.
-_READ: WeakKeyDictionary[Trials, Newest[dict[int, Row]]] = WeakKeyDictionary()
+_MOST_READ = 8  # arms and costs, such as of algorithms that ``hyperopt.mix`` asks in turn
+
+#: Rows read from trials, by number, for the last arms and costs, the newest at the end: a cache.
+_READ: WeakKeyDictionary[Trials, list[tuple[object, dict[int, Row]]]] = WeakKeyDictionary()
+
+
+def _rows_read(trials: Trials, arms: Arms, cost: Cost) -> dict[int, Row]:
+    """The rows that were read with the same arms and cost; they are to be added to."""
+    known, key = _READ.get(trials, []), (arms, cost)
+    found = next((kept for kept in known if kept[0] == key), (key, {}))
+    # A new list: threads may share the old one.
+    _READ[trials] = [*(kept for kept in known if kept is not found), found][-_MOST_READ:]
+    return found[1]
 
 
 def read_pulls(
@@ -123,7 +133,7 @@ def read_pulls(
     trials that are not inserted yet. Unless ``all_alive``, the worker of a trial that many others
     have overtaken is presumed dead.
     """
-    read = _READ.setdefault(trials, Newest()).get((arms, cost), dict)
+    read = _rows_read(trials, arms, cost)
     documents = [*all_documents(trials), *new]
     rows = []
     for document in documents:

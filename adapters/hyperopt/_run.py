@@ -68,6 +68,7 @@ class Run:
     _stopped: bool = field(default=False, init=False)
     _warned: bool = field(default=False, init=False)
     _id: int | None = field(default=None, init=False)  # of a trial not proposed yet
+    _known: Situation | None = field(default=None, init=False)  # None if the trials have changed
 
     def __post_init__(self) -> None:
         self.method.owns_workers = True
@@ -127,12 +128,14 @@ class Run:
 
         If it is None while no trial is running, the search is over.
         """
-        spent = self._read().spent(self.method.filtering.unit)
+        situation = self._read()
+        spent = situation.spent(self.method.filtering.unit)
         if self.method.filtering.unit == "trials":
             spent -= len(self._waiting)
         if spent >= self.method.filtering.budget:
             return None
         if self._waiting:
+            self._known = None
             document = self._waiting.pop(0)
             document["state"] = JOB_STATE_RUNNING
             return document
@@ -141,18 +144,21 @@ class Run:
         if self._points:
             values = self._points.pop(0)
             document = new_document(self.trials, self.domain, self._id, values)
-            document["misc"][NOTE] = {"arm": self._read().arms.find(values)}
+            document["misc"][NOTE] = {"arm": situation.arms.find(values)}
         else:
-            found = self.method.suggest([self._id], self.domain, self.trials, self.streams)
+            found = self.method.suggest(
+                [self._id], self.domain, self.trials, self.streams, situation
+            )
             if not found:
                 return None
             (document,) = found
-        self._id = None
+        self._id = self._known = None
         return begin(self.trials, document)
 
     def _tell(self, evaluated: Evaluated) -> Exception | None:
         """Store a result; return the exception if it ends the search."""
         document, outcome = evaluated.document, evaluated.outcome
+        self._known = None
         document["refresh_time"] = evaluated.ended
         if isinstance(outcome, Exception):
             document["state"] = JOB_STATE_ERROR
@@ -190,7 +196,7 @@ class Run:
 
     def _withdraw(self) -> None:
         """Make trials that have not begun new again."""
-        withdrawn = self.pool.cancel()
+        withdrawn, self._known = self.pool.cancel(), None
         for document in withdrawn:
             document["state"] = JOB_STATE_NEW
             document["book_time"] = document["refresh_time"] = None
@@ -204,7 +210,10 @@ class Run:
                 dump(self.trials, file)
 
     def _read(self) -> Situation:
-        return self.method.read(self.domain, self.trials)
+        """All pulls; they are read once, until a trial begins or ends."""
+        if self._known is None:
+            self._known = self.method.read(self.domain, self.trials)
+        return self._known
 
     def _warn_of_quick_objective(self, elapsed: float) -> None:
         """Log once if less than half of the budget is spent when as many seconds have passed."""

@@ -35,7 +35,7 @@ from automl_plugins.streams import Streams
 from ._arms import Arms, ArmSpace, Split, Weights, arms_of, option_weights
 from ._pulls import Cost, Situation, last_search, read_pulls, read_rounds
 from .proposing import Algorithm, Suggest
-from .trials import NOTE, Document, new_document, unique_number
+from .trials import NOTE, Document, new_document, outer_note, unique_number
 
 logger = logging.getLogger("automl_plugins.adapters.hyperopt.boasf")
 
@@ -81,29 +81,38 @@ class ArmMethod(ABC):
         return {"arms": arms.to_dict()}
 
     def suggest(
-        self, new_ids: Sequence[int], domain: Domain, trials: Trials, streams: Streams
+        self,
+        new_ids: Sequence[int],
+        domain: Domain,
+        trials: Trials,
+        streams: Streams,
+        known: Situation | None = None,
     ) -> list[Document]:
-        """A document for each id, or fewer if there is nothing left to propose."""
+        """A document for each id, or fewer if there is nothing left to propose.
+
+        ``known`` is what ``read`` has returned, if the trials have not changed since.
+        """
         space = self.space(domain)
         inner, search = inner_of(self.inner, len(space.arms)), self.search(space.arms)
         name = self.inner if isinstance(self.inner, str) else full_name_of(inner).split(".")[-1]
         new: list[Document] = []
         for tid in new_ids:
-            situation = self.read(domain, trials, new)
+            situation = self.read(domain, trials, new) if new or known is None else known
             number = unique_number(tid, situation.known)
             choice, note = self.choose(space, situation, streams, number)
             if choice is None:
                 break
             tried = set() if self.repeats else situation.tried.get(choice.arm, set())
-            own = situation.documents(choice.arm)
-            proposed = space.propose(choice.arm, number, own, inner, streams, tried)
+            seen = situation.documents(choice.arm)
+            proposed = space.propose(choice.arm, number, trials, seen, inner, streams, tried)
             if proposed is None:
                 break
             values, noted = proposed
             named_choice = asdict(choice) | {"arm": space.arms.names[choice.arm]}
             facts = ArmFacts(space.arms.choice, sampler=name, **named_choice)
             document = new_document(trials, domain, tid, values)
-            document["misc"][NOTE] = {**noted, "arm": choice.arm, "why": facts.to_dict(), **note}
+            own = {"arm": choice.arm, "why": facts.to_dict(), **note}
+            document["misc"][NOTE] = outer_note(noted) | own
             if "opened" in note or last_search(situation.known) != search:
                 document["misc"][NOTE]["search"] = search
             new.append(document)

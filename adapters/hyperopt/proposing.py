@@ -35,6 +35,7 @@ from automl_plugins.spaces.values import to_values
 from automl_plugins.streams import Streams
 
 from ._private import all_documents
+from ._views import ArmDomain, Place, source_of_view
 from .space import PyllSpace, translate
 from .trials import (
     NOTE,
@@ -277,7 +278,8 @@ class ProposerAlgorithm(Algorithm[P]):
     ) -> list[Document]:
         """A document for each new id; earlier ones count as running."""
         named = _trials_by_name(options.get("memory")) or {}
-        own = next((name for name, source in named.items() if source is trials), None)
+        searched = source_of_view(trials)
+        own = next((name for name, source in named.items() if source is searched), None)
         key = tuple(sorted((n, _identity(value)) for n, value in options.items())), own
         known = self._searches.setdefault(domain, {})
         if key not in known:
@@ -317,7 +319,8 @@ class ProposerAlgorithm(Algorithm[P]):
                 logger.info(
                     f"The trials {own!r} of the memory are those of this search: left out."
                 )
-            others = NamedTrials({n: t for n, t in named.items() if n != own}, reader.known)
+            place = domain.place if isinstance(domain, ArmDomain) else None
+            others = NamedTrials({n: t for n, t in named.items() if n != own}, reader.known, place)
             given["memory"] = TaskMemory(others, task=options.get("task"), filling=True)
         return _Search(self.described(**given), reader, options)
 
@@ -333,29 +336,42 @@ def _identity(value: Any) -> tuple[str, Any]:
 
 @dataclass(frozen=True)
 class NamedTrials:
-    """Trials of earlier searches by name of their task, which are read as a store is."""
+    """Trials of earlier searches by name of their task, which are read as a store is.
+
+    Attributes:
+        known: The search space; in an arm it is the arm.
+        place: Where the arm lies in the space of the trials, of which it gets its own.
+    """
 
     trials: Mapping[str, Trials]
     known: PyllSpace
+    place: Place | None = None
 
     def records(self) -> list[TaskRecord]:
         """The trials that are of the search space; MemoryMismatch if all are of another one."""
-        space = self.known.space
+        whole = self.known if self.place is None else self.place.whole
         found: list[TaskRecord] = []
         refused: list[ValueError] = []
+        elsewhere = 0  # in other arms
         for name, trials in self.trials.items():
             fitting = []
             for document in finished_documents(trials):
                 drawn = values_of(document)
                 # Labels that the space does not have are ignored, unless a trial has no others.
-                shared = {label: v for label, v in drawn.items() if label in space}
+                shared = {label: v for label, v in drawn.items() if label in whole.space}
                 try:
-                    config = self.known.values(shared or drawn)
+                    config = whole.values(shared or drawn)
+                    if self.place is not None:
+                        if (inside := self.place.inside(shared)) is None:
+                            elsewhere += 1
+                            continue
+                        config = self.known.values(inside)
                 except ValueError as error:
                     refused.append(error)
                 else:
                     fitting.append(replace(read_trial(document), config=config))
             if fitting:
+                space = self.known.space
                 found.append(TaskRecord.of(name, fitting, space=space, framework="hyperopt"))
         if refused:
             message = (
@@ -363,7 +379,7 @@ class NamedTrials:
                 f" out. {refused[0]} Or pass memory=meta_dataset_from_trials(trials, {{name: the"
                 " search space of these trials})."
             )
-            if not found:
+            if not (found or elsewhere):
                 raise MemoryMismatch(message)
             logger.warning(message)
         return found

@@ -2,6 +2,7 @@
 
 ``misc["automl_plugins"]`` of a document holds the state of a search: the proposal, the arm, the
 round, the seconds charged, and, in the first trial of a round, its outcome. Hyperopt ignores it.
+Where arms are inside an arm, ``inner`` holds the arm and the round of those, and so on.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ Document = dict[str, Any]
 
 NOTE = "automl_plugins"  # our key in misc
 PROPOSAL = "proposal"  # key of a proposer's note there
+_INNER = "inner"  # key of what a method of arms inside an arm notes
+_OF_ARMS = ("arm", "why", "round", "opened", "search", _INNER)  # keys of a method of arms
 #: Key in ``misc`` of documents made by ``initial_trials``: the design, and a suggestion's score
 #: (None where it has none) and reason.
 INITIAL_DESIGN = "initial_design"
@@ -91,6 +94,20 @@ def note_of(document: Mapping[str, Any]) -> dict[str, Any]:
     """The note of this package in a document; empty if there is none."""
     note = document["misc"].get(NOTE)
     return note if isinstance(note, dict) else {}
+
+
+def outer_note(noted: Mapping[str, Any]) -> dict[str, Any]:
+    """The note in which a method of arms keeps what the suggest function inside ``noted``."""
+    proposal = {PROPOSAL: noted[PROPOSAL]} if PROPOSAL in noted else {}
+    others = {key: value for key, value in noted.items() if key != PROPOSAL}
+    return proposal | ({_INNER: others} if others else {})
+
+
+def inner_note(note: Mapping[str, Any]) -> dict[str, Any]:
+    """The note as the suggest function inside an arm sees it: its own, and what is of no arm."""
+    shared = {key: value for key, value in note.items() if key not in _OF_ARMS}
+    own = note.get(_INNER)
+    return {**shared, **own} if isinstance(own, dict) else shared
 
 
 def check_trials(function: str, trials: Any) -> None:

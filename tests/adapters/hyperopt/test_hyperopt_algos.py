@@ -9,7 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.hyperopt import bandit, explain, gbqr, optimizer, weighted
+from automl_plugins.adapters.hyperopt import (
+    PyllSpace,
+    arm_report,
+    bandit,
+    boasf,
+    explain,
+    gbqr,
+    optimizer,
+    weighted,
+)
+from automl_plugins.adapters.hyperopt.trials import read_trial
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 from hyperopt import (
     JOB_STATE_ERROR,
@@ -25,6 +35,7 @@ from hyperopt import (
 )
 from hyperopt.base import JOB_STATE_CANCEL, trials_from_docs
 from hyperopt.fmin import generate_trials_to_calculate
+from hyperopt_database import minimise_in_database
 from hyperopt_runs import configs, minimise, options_of, values_of
 
 from automl_plugins.bandits.confidence import UCB1, MaxUCB
@@ -195,6 +206,22 @@ def test_the_policy_gets_every_trial_as_a_record() -> None:
     assert later.status[-1] == Status.RUNNING
 
 
+@pytest.mark.parametrize("algo", [bandit(inner="random"), boasf(max_evals=24, inner="random")])
+def test_trials_that_raise_count_where_they_are_in_a_database(algo: Any) -> None:
+    def fn(config: dict[str, Any]) -> float:
+        if "broken" in config:
+            raise RuntimeError("on purpose")
+        return float(config["works"])
+
+    options = [{"broken": hp.uniform("x", 0, 1)}, {"works": hp.uniform("y", 0, 1)}]
+    where = hp.choice("model", options)
+    trials = minimise_in_database(fn, where, algo, 24)
+    stored = [values_of(document) for document in trials.handle.jobs.stored]
+    assert stored == configs(search(algo, 24, fn=fn, where=where))
+    assert [values["model"] for values in stored].count(0) == 3
+    assert "3 failed" in str(arm_report(trials))
+
+
 def test_the_default_policy_looks_for_the_best_maximum() -> None:
     default, named = search(bandit, 15), search(bandit(policy=MaxUCB()), 15)
     assert configs(default) == configs(named)
@@ -296,3 +323,59 @@ def test_numbers_that_hyperopt_gives_twice_do_not_repeat_proposals(algo: Any) ->
     ):
         explain(found, 5)
     assert explain(found).number == explain(found.trials[-1]).number == 5
+
+
+# --- effort -------------------------------------------------------------------------------
+
+
+def two_choices() -> Any:
+    """Two models, and two kernels of either."""
+    models = [{"x": hp.uniform("x", 0, 1)}, {"y": hp.uniform("y", 0, 1)}]
+    kernels = [{"g": hp.uniform("g", 0, 1)}, {"d": hp.uniform("d", 0, 1)}]
+    return {"model": hp.choice("model", models), "kernel": hp.choice("kernel", kernels)}
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Numbers of the trials that were read."""
+    numbers: list[int] = []
+
+    def spy(document: dict[str, Any]) -> Any:
+        numbers.append(document["tid"])
+        return read_trial(document)
+
+    for module in ("trials", "_pulls"):
+        monkeypatch.setattr(f"automl_plugins.adapters.hyperopt.{module}.read_trial", spy)
+    return numbers
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [gbqr(n_startup=99, seed=0), bandit(label="kernel", inner="random", seed=0)],
+    ids=["proposer", "arms"],
+)
+def test_a_trial_is_read_once_inside_an_arm(inner: Any, read: list[int]) -> None:
+    search(bandit(label="model", inner=inner), 20, where=two_choices(), fn=lambda c: 0.5)
+    assert len(read) <= 2 * 19  # as a pull of the outer arm, and in it
+
+
+def test_algorithms_that_are_mixed_read_a_trial_once_each(read: list[int]) -> None:
+    algos = [bandit(label=label, inner="random") for label in ("model", "kernel")]
+    mixed = partial(mix.suggest, p_suggest=[(0.5, algo) for algo in algos])
+    search(mixed, 30, where=two_choices(), fn=lambda c: 0.5)
+    assert len(read) <= 2 * 29
+
+
+def test_the_configurations_of_an_arm_are_listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    n_listed = 0
+
+    def spy(known: PyllSpace, values: Any) -> Any:
+        nonlocal n_listed
+        n_listed += 1
+        return labels_of(known, values)
+
+    labels_of = PyllSpace.labels
+    monkeypatch.setattr(PyllSpace, "labels", spy)
+    where = hp.choice("model", [{"x": hp.randint("x", 12)}, {"y": hp.randint("y", 8)}])
+    trials = search(bandit(inner="random"), 30, where=where, fn=lambda c: 0.5)
+    assert len(trials) == 20 and n_listed == 20

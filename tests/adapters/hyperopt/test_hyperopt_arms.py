@@ -464,10 +464,27 @@ def test_an_arm_sees_values_as_its_own_expression_names_them() -> None:
     assert document["misc"]["vals"] == {"m": [3], "v0": [], "v1": [], "v2": [], "v3": [0.5]}
     assert document["misc"]["idxs"] == {"m": [0], "v0": [], "v1": [], "v2": [], "v3": [0]}
     document["state"] = 2
-    (seen,) = arms_of(domain, split=2).view(1, [document]).trials
+    (seen,) = arms_of(domain, split=2).view(1, trials, [document]).trials
     assert seen["misc"]["vals"] == {"m": [1], "v2": [], "v3": [0.5]}
     assert seen["misc"]["idxs"] == {"m": [0], "v2": [], "v3": [0]}
     assert document["misc"]["vals"]["m"] == [3]  # untouched
+
+
+def test_a_view_shows_what_has_changed() -> None:
+    domain, trials = Domain(None, four(), pass_expr_memo_ctrl=False), Trials()
+    documents = [new_document(trials, domain, i, {"m": 3, "v3": i / 2}) for i in range(2)]
+    cells = arms_of(domain, split=2)
+    view = cells.view(1, trials, documents)
+    before = list(view.trials)
+    documents[0].update(state=2, result={"status": "ok", "loss": 0.5})
+    assert cells.view(1, trials, documents) is view
+    after = list(view.trials)
+    assert after[0]["state"] == 2 and after[0]["result"]["loss"] == 0.5
+    assert after[1] is before[1]
+    documents[1]["misc"]["automl_plugins"] = {"seconds": 3.0, "arm": 1}
+    assert cells.view(1, trials, documents[1:]).tids == [1]
+    assert view.trials[0]["misc"]["automl_plugins"] == {"seconds": 3.0}
+    assert cells.view(1, Trials(), documents) is not view  # of another search
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from automl_plugins.adapters.hyperopt import (
     bandit,
     boasf,
     boasf_fmin,
+    gbqr,
     optimizer,
     weighted,
 )
@@ -468,6 +469,51 @@ def test_a_report_needs_no_space(algo: Any) -> None:
     assert report.records.arm.tolist() == again.records.arm.tolist() == options_of(trials)
     assert bool(report.rounds) == ("boasf" in str(algo)) and not again.rounds
     assert arm_report(trials, space()).rounds == report.rounds
+
+
+def branching() -> Any:
+    """Two models, each with a choice whose options are arms inside it."""
+    names = {"svm": ["rbf", "poly"], "rf": ["gini", "entropy"]}
+    options = [
+        {"how": hp.choice(model, [{"name": n, "x": hp.uniform(n, 0, 1)} for n in inside])}
+        for model, inside in names.items()
+    ]
+    return hp.choice("model", [options[0] | {"type": "svm"}, options[1] | {"type": "rf"}])
+
+
+@pytest.mark.parametrize("outer", [bandit, partial(boasf, max_evals=18), weighted], ids=str)
+def test_arms_inside_an_arm_have_notes_of_their_own(outer: Any) -> None:
+    inner = bandit(inner=gbqr(n_startup=99), seed=1)
+    trials = minimise(lambda c: c["how"]["x"], branching(), outer(inner=inner, seed=1), 18)
+    report, notes = arm_report(trials), [note_of(document) for document in trials.trials]
+    assert report.names == ("svm", "rf") and report.records.arm.tolist() == options_of(trials)
+    assert len(report.rounds) == (3 if "boasf" in str(outer) else 0)
+    assert sum("search" in note for note in notes) == max(len(report.rounds), 1)
+    for option, label in enumerate(("svm", "rf")):
+        own = [d for d in trials.trials if d["misc"]["vals"]["model"] == [option]]
+        inside = [note_of(document)["inner"] for document in own]
+        assert [note["arm"] for note in inside] == [d["misc"]["vals"][label][0] for d in own]
+        (search,) = (note["search"] for note in inside if "search" in note)
+        assert search["arms"]["choice"] == label
+        seeds: dict[int, set[int]] = {}
+        for document, note in zip(own, inside, strict=True):
+            seeds.setdefault(note["arm"], set()).add(note_of(document)["proposal"]["seed"])
+        assert all(len(found) == 1 for found in seeds.values())  # it has read its own notes
+
+
+@pytest.mark.parametrize("outer", [bandit, partial(boasf, max_evals=18), weighted], ids=str)
+def test_boasf_inside_an_arm_keeps_its_rounds(outer: Any) -> None:
+    inner = boasf(max_evals=18, rounds=6, inner="random", seed=1)
+    trials = minimise(lambda c: c["how"]["x"], branching(), outer(inner=inner, seed=1), 18)
+    n_opened = []
+    for option in range(2):
+        own = [d for d in trials.trials if d["misc"]["vals"]["model"] == [option]]
+        inside = [note_of(document)["inner"] for document in own]
+        opened = [data["index"] for note in inside for data in note.get("opened", [])]
+        assert opened == [*range(len(opened))]  # none is opened again
+        assert [note["round"] for note in inside] == sorted(note["round"] for note in inside)
+        n_opened.append(len(opened))
+    assert min(n_opened) and max(n_opened) > 1
 
 
 # --- replays ------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from automl_plugins.adapters.hyperopt import _run, arm_report, boasf_fmin
 from automl_plugins.adapters.hyperopt._arms import arms_of
-from automl_plugins.adapters.hyperopt._pulls import read_pulls
+from automl_plugins.adapters.hyperopt._pulls import Situation, read_pulls
 from automl_plugins.adapters.hyperopt.trials import note_of
 from effort import Clock
 from hyperopt import (
@@ -522,6 +522,13 @@ def test_progress_may_be_ones_own_and_ends_at_the_budget() -> None:
     assert sum(bars.shown) == 10.0
 
 
+def test_progress_counts_trials_that_end_when_no_other_may_begin() -> None:
+    bars = Bars()
+    with ThreadPoolExecutor(4) as executor:
+        run(max_evals=3, executor=executor, n_workers=4, show_progressbar=bars)
+    assert sum(bars.shown) == 3 and "best loss: 0." in bars.postfix
+
+
 # --- executors ----------------------------------------------------------------------------
 
 
@@ -823,3 +830,21 @@ def test_a_pull_is_read_again_when_its_result_was_replaced() -> None:
     before = read_pulls(trials, arms).pulls.losses
     document["result"] = {**document["result"], "loss": before[0] + 1.0}
     assert read_pulls(trials, arms).pulls.losses[0] == before[0] + 1.0
+
+
+@pytest.mark.parametrize("n_workers", [1, 3])
+def test_pulls_are_read_when_a_trial_has_begun_or_ended(
+    n_workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n_read = 0
+
+    def spy(*args: Any, **options: Any) -> Situation:
+        nonlocal n_read
+        n_read += 1
+        return read_pulls(*args, **options)
+
+    monkeypatch.setattr("automl_plugins.adapters.hyperopt.algos.read_pulls", spy)
+    with ThreadPoolExecutor(n_workers) as executor:
+        together = {"executor": executor, "n_workers": n_workers} if n_workers > 1 else {}
+        run(max_evals=20, loss_threshold=-1.0, **together)
+    assert n_read <= (20 if n_workers == 1 else 2 * 20) + 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import math
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,17 @@ import pytest
 from automl_plugins.adapters.hyperopt import (
     ADAPTER,
     auto,
+    bandit,
     blended,
+    boasf,
     meta_dataset_from_trials,
     pmf,
+    translate,
     tst,
 )
+from automl_plugins.adapters.hyperopt._arms import arms_of
+from automl_plugins.adapters.hyperopt._views import ArmDomain
+from automl_plugins.adapters.hyperopt.proposing import NamedTrials
 from hyperopt import Domain, Trials, hp, rand, tpe
 from hyperopt_runs import configs, explanation, minimise
 
@@ -176,3 +183,102 @@ def test_a_memory_may_have_labels_that_the_space_has_not(
     trials = search(tst(memory=memory, seed=0), 2)
     assert not caplog.records and shares_of(trials) == set(earlier)
     assert configs(trials) == configs(search(tst(memory=earlier, seed=0), 2))
+
+
+# --- inside an arm ----------------------------------------------------------------------------
+
+LOSSES = {"adam": 0.0, "sgd": 5.0, "rms": 9.0, "lion": 3.0}
+
+
+def optimizers() -> Any:
+    return {"opt": hp.choice("opt", list(LOSSES)), "x": hp.uniform("x", 0, 1)}
+
+
+def loss_of(config: Any) -> float:
+    return LOSSES[config["opt"]] + 0.01 * float(config["x"])
+
+
+@pytest.fixture(scope="module")
+def monday() -> Trials:
+    return minimise(loss_of, optimizers(), rand.suggest, 40)
+
+
+def told(domain: ArmDomain, memory: Trials) -> list[tuple[str, dict[str, Any]]]:
+    """The runs of a memory that an arm is told: the option, by its loss, and the values."""
+    named = NamedTrials({"monday": memory}, translate(domain.expr), domain.place)
+    options = {loss: name for name, loss in LOSSES.items()}
+    return [
+        (options[round(loss - 0.01 * values["x"], 6)], values)
+        for record in named.records()
+        for values, loss in zip(record.configurations, record.losses, strict=True)
+    ]
+
+
+def test_cells_are_told_the_runs_that_lie_in_them(monday: Trials) -> None:
+    cells = arms_of(Domain(None, optimizers(), pass_expr_memo_ctrl=False), split=2)
+    n = 0
+    for number, cell in enumerate(cells.arms.arms):
+        runs = told(cells.domain(number), monday)
+        kept = {list(LOSSES)[option] for option in cell.options["opt"]}
+        assert {option for option, _ in runs} == kept and len(kept) == 2
+        assert all(values["opt"] == option for option, values in runs)
+        assert all(values["x"] in cell.parts["x"] for _, values in runs)
+        n += len(runs)
+    assert n == 40
+
+
+def test_arms_inside_a_cell_are_told_the_runs_that_lie_in_them(monday: Trials) -> None:
+    cells = arms_of(Domain(None, optimizers(), pass_expr_memo_ctrl=False), split={"opt": 2})
+    found = []
+    for cell in (cells.domain(number) for number in range(2)):
+        arms = arms_of(cell)
+        for number in range(2):
+            assert {*arms.arms.arms[number].labels} == {"x"}
+            runs = told(arms.domain(number), monday)
+            found.append({option for option, _ in runs})
+    assert found == [{"adam"}, {"sgd"}, {"rms"}, {"lion"}]
+
+
+@pytest.mark.parametrize(
+    "method", [bandit, boasf(max_evals=9), boasf(max_evals=9, split={"model": 2})], ids=str
+)
+def test_a_memory_is_read_once_in_each_arm(
+    method: Any,
+    earlier: dict[str, Trials],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read, records = [], NamedTrials.records
+
+    def spy(named: NamedTrials) -> Any:
+        read.append(named)
+        return records(named)
+
+    monkeypatch.setattr(NamedTrials, "records", spy)
+    trials = Trials()
+    inner = tst(memory={**earlier, "mine": trials}, seed=0)
+    with caplog.at_level(logging.WARNING, logger="automl_plugins"):
+        search(partial(method, inner=inner), 9, trials=trials)
+    assert "another search space" not in caplog.text and len(trials.trials) == 9
+    assert 1 < len(read) == len({named.place for named in read})
+    assert all(set(named.trials) == set(earlier) for named in read)  # not its own
+
+
+def test_a_memory_of_one_arm_is_none_of_another(
+    earlier: dict[str, Trials], caplog: pytest.LogCaptureFixture
+) -> None:
+    memory = copy.deepcopy(earlier)
+    for trials in memory.values():
+        trials._dynamic_trials = [d for d in trials.trials if d["misc"]["vals"]["model"] == [0]]
+        trials.refresh()
+    trials = search(bandit(inner=tst(memory=memory, seed=0), seed=0), 8)
+    (note,) = [record.message for record in caplog.records]
+    assert "There are no sources to learn from" in note
+    shares = [set(explanation(d).get("shares", ())) for d in trials.trials]
+    for document, found in zip(trials.trials, shares, strict=True):
+        assert found == (set(earlier) if document["misc"]["vals"]["model"] == [0] else set())
+    caplog.clear()
+    minimise(
+        float, hp.choice("z", [0, hp.uniform("y", 0, 1)]), bandit(inner=tst(memory=earlier)), 2
+    )
+    assert "another search space" in caplog.text and "meta_dataset_from_trials" in caplog.text
