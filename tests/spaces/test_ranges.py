@@ -24,6 +24,7 @@ from automl_plugins.spaces.ranges import (
     multiples_on_a_log_scale,
 )
 from automl_plugins.spaces.scales import Steps
+from automl_plugins.spaces.values import to_values, to_vector
 from automl_plugins.spaces.vector_space import VectorSpace
 
 LARGEST = sys.float_info.max
@@ -115,6 +116,44 @@ def test_large_integers(low: int, high: int, log: bool) -> None:
     assert len(set(values)) >= min(8, high - low + 1)
     # Canonical: what is proposed again counts as seen.
     np.testing.assert_array_equal(space.keys(space.canonical(drawn)), space.keys(drawn))
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_integers_of_a_wide_range_are_kept(log: bool) -> None:
+    space = ConfigurationSpace(space=[integer_range("x", 1, 2**60, log=log)])
+    known = [1, 2, 5, 1000, 123456789, 2**53 - 1, 2**60]
+    if log:  # whose large values differ in the last digits of their logarithms
+        known = known[:5]
+    assert (space["x"].lower, space["x"].upper) == (1, 2**60)
+    assert all(space["x"].legal_value(value) for value in known)
+    found = to_values(space, np.array([to_vector(space, {"x": value}) for value in known]))
+    assert [row["x"] for row in found] == known
+    assert all(type(row["x"]) is int for row in found)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(-(2**62), 2**62), st.integers(2**53, 2**63), st.lists(st.floats(0.0, 1.0)))
+def test_what_has_a_vector_of_its_own_comes_back(low: int, width: int, units: list[float]) -> None:
+    hyperparameter = integer_range("x", low, low + width)
+    ends = np.array([hyperparameter.lower, hyperparameter.upper], dtype=np.float64)
+    values = np.unique(hyperparameter.to_value(np.array([0.0, *units, 1.0])))
+    assert values[[0, -1]].tolist() == ends.tolist()
+    vectors = hyperparameter.to_vector(values)
+    step = np.maximum(np.spacing(np.abs(values)), 1.0)
+    below, above = (hyperparameter.to_vector(np.clip(values + s, *ends)) for s in (-step, step))
+    alone = ((below < vectors) | (values == ends[0])) & ((vectors < above) | (values == ends[1]))
+    np.testing.assert_array_equal(hyperparameter.to_value(vectors)[alone], values[alone])
+    np.testing.assert_array_equal(
+        hyperparameter.to_vector(hyperparameter.to_value(vectors)), vectors
+    )
+
+
+def test_large_integers_around_a_power_of_two_are_listed() -> None:
+    few = VectorSpace(ConfigurationSpace(space=[integer_range("x", 2**60 - 256, 2**60 + 512)]))
+    found = few.enumerate(100)
+    assert found is not None
+    values = [row["x"] for row in to_values(few.space, found)]
+    assert values == [2**60 + i for i in (-256, -128, 0, 256, 512)]
 
 
 def test_small_integers_of_a_wide_logarithmic_range_count_as_one_vector() -> None:
