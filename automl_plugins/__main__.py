@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections import Counter
@@ -52,12 +53,17 @@ optimizer= and what the optimizer takes. What is compared is printed after the r
     adapter = "optuna"        # optuna, hyperopt or smac
     optimizer = "TPESampler\""""
 
+_DASH = ". One that begins with a dash comes after two: STORE -- -NAME"
+
 _BEST = 5  # configurations that are shown of a task
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     name = "automl-plugins"
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names may have what the terminal cannot write
+            stream.reconfigure(errors="backslashreplace")
     try:
         try:
             args = _make_parser().parse_args(arguments)
@@ -175,11 +181,14 @@ def _add_store(commands: Any) -> None:
         "What is known of a task, and its best configurations. Losses are minimised:"
         " a score of 0.9 that was maximised is a loss of -0.9.",
     )
-    show.add_argument("task", metavar="TASK", help="its name, as in: store tasks STORE")
+    show.add_argument("task", metavar="TASK", help="its name, as in: store tasks STORE" + _DASH)
     export = add_action("export", _export, "Write runs to a file that any store can import.")
     export.add_argument("file", metavar="FILE", help="a name ending in .json.xz or .json")
     export.add_argument(
-        "--task", action="append", metavar="NAME", help="may be repeated; default: all"
+        "--task",
+        action="append",
+        metavar="NAME",
+        help="may be repeated; default: all. --task=-NAME if it begins with a dash",
     )
     add = add_action("import", _import, "Add the runs of an exported file, to a new store too.")
     add.add_argument("file", metavar="FILE", help="what `store export` wrote")
@@ -289,7 +298,7 @@ def _list_searches(args: argparse.Namespace) -> None:
 def _show(args: argparse.Namespace) -> None:
     with _open_store(args.store) as store:
         task = _find_task(store, args.task)
-        records = store.records([args.task])
+        records = store.records([task.name])
     print(f"task           {one_line(task.name)}")
     if task.tags:
         print(f"tags           {one_line(_tags(task.tags))}")
@@ -303,7 +312,11 @@ def _show(args: argparse.Namespace) -> None:
 
 
 def _find_task(store: MetaStore, name: str) -> MetaTask:
+    """A task by its name, or by what is printed of it if no other looks like that."""
     tasks = {task.name: task for task in store.tasks()}
+    printed = [task for task in tasks.values() if one_line(task.name) == name]
+    if name not in tasks and len(printed) == 1:
+        return printed[0]
     if name not in tasks:
         known = ", ".join(islice(tasks, 10)) or "none"
         raise ValueError(f"{store} has no task {name!r}; it has {known}.")
@@ -347,10 +360,10 @@ def _delete(args: argparse.Namespace) -> int:
     if args.task is None and args.search is None:
         raise ValueError("Name what to delete: --task NAME, --search NAME, or both.")
     with _open_store(args.store) as store:
+        if args.task is not None:
+            args.task = _find_task(store, args.task).name
         what = f"task {args.task!r}" if args.search is None else f"search {args.search!r}"
         if not args.yes:
-            if args.task is not None:
-                _find_task(store, args.task)
             searches = [s for s in store.searches() if args.task in (None, s.task)]
             if args.search is not None:
                 searches = [s for s in searches if s.search == args.search]
