@@ -297,7 +297,7 @@ def _list_searches(args: argparse.Namespace) -> None:
 
 def _show(args: argparse.Namespace) -> None:
     with _open_store(args.store) as store:
-        task = _find_task(store, args.task)
+        task = _find_task(store, args.task, printed=True)
         records = store.records([task.name])
     print(f"task           {one_line(task.name)}")
     if task.tags:
@@ -311,12 +311,12 @@ def _show(args: argparse.Namespace) -> None:
         print(f"loss {loss:<9.4g} {configuration}")
 
 
-def _find_task(store: MetaStore, name: str) -> MetaTask:
-    """A task by its name, or by what is printed of it if no other looks like that."""
+def _find_task(store: MetaStore, name: str, *, printed: bool = False) -> MetaTask:
+    """A task by its name; ``printed``: or by what is printed of it, if of no other."""
     tasks = {task.name: task for task in store.tasks()}
-    printed = [task for task in tasks.values() if one_line(task.name) == name]
-    if name not in tasks and len(printed) == 1:
-        return printed[0]
+    alike = [task for task in tasks.values() if one_line(task.name) == name]
+    if printed and name not in tasks and len(alike) == 1:
+        return alike[0]
     if name not in tasks:
         known = ", ".join(islice(tasks, 10)) or "none"
         raise ValueError(f"{store} has no task {name!r}; it has {known}.")
@@ -360,10 +360,10 @@ def _delete(args: argparse.Namespace) -> int:
     if args.task is None and args.search is None:
         raise ValueError("Name what to delete: --task NAME, --search NAME, or both.")
     with _open_store(args.store) as store:
-        if args.task is not None:
-            args.task = _find_task(store, args.task).name
         what = f"task {args.task!r}" if args.search is None else f"search {args.search!r}"
         if not args.yes:
+            if args.task is not None:
+                _find_task(store, args.task)
             searches = [s for s in store.searches() if args.task in (None, s.task)]
             if args.search is not None:
                 searches = [s for s in searches if s.search == args.search]

@@ -128,7 +128,7 @@ def pack(folder: Path, out: Path, learners: Iterable[str] = LEARNERS) -> None:
         complete = [name for name in finished(done, [learner]) if not SOURCES[name].outside]
         described = {task: describe(task, folder) for task in tqdm(complete, learner)}
         if described:
-            found = records(done, learner, described)
+            found = list(records(done, learner, described))
         elif path.exists():
             found = [with_default(record, done, learner) for record in read_records(path)]
         else:

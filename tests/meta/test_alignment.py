@@ -173,7 +173,7 @@ def test_a_depth_without_limit_is_a_deep_tree(recorded: Any) -> None:
 
 
 def test_integers_that_a_step_moves_are_counted() -> None:
-    steps = stepped_range("n", Steps(0, 10, 10**7 + 1))
+    steps = stepped_range("n", Steps(0, 10_000, 10**7 + 1))
     vectors, _, coverage, _ = aligned(space_of(steps), {"n": 10**7 + 3}, {"n": 10**7})
     assert values(space_of(steps), vectors) == [{"n": 10**7}] * 2
     assert coverage.clipped == {"n": 1}

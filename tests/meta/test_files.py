@@ -389,7 +389,13 @@ def test_what_is_in_a_file_is_checked(
 
 @pytest.mark.parametrize("kind", ["exact_categorical", "exact_ordinal", "ordinal"])
 def test_a_parameter_without_choices_is_refused(kind: str) -> None:
-    item = {"name": "k", "type": kind, "choices": [], "sequence": [], "weights": None}
+    item: dict[str, Any] = {
+        "name": "k",
+        "type": kind,
+        "choices": [],
+        "sequence": [],
+        "weights": None,
+    }
     space = {**chain(1), "hyperparameters": [item]}
     with pytest.raises(ValueError, match="'k' has no choice"):
         parse_space(space)

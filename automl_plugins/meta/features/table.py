@@ -167,7 +167,7 @@ def _nanoseconds(times: npt.NDArray[Any]) -> FloatArray:
     if unit in ("Y", "M", "generic"):  # of no length in nanoseconds
         unit, count = ("ns" if unit == "generic" else "s"), 1
         times = times.astype(f"{times.dtype.kind}8[{unit}]")
-    length = np.timedelta64(count, unit) / np.timedelta64(1, "ns")
+    length = np.ones(1, dtype=f"m8[{count}{unit}]") / np.timedelta64(1, "ns")
     return np.where(np.isnat(times), np.nan, times.astype(np.int64) * length)
 
 
