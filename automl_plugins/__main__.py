@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections import Counter
@@ -52,12 +53,17 @@ optimizer= and what the optimizer takes. What is compared is printed after the r
     adapter = "optuna"        # optuna, hyperopt or smac
     optimizer = "TPESampler\""""
 
+_DASH = ". One that begins with a dash comes after two: STORE -- -NAME"
+
 _BEST = 5  # configurations that are shown of a task
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     name = "automl-plugins"
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names may have what the terminal cannot write
+            stream.reconfigure(errors="backslashreplace")
     try:
         try:
             args = _make_parser().parse_args(arguments)
@@ -175,11 +181,14 @@ def _add_store(commands: Any) -> None:
         "What is known of a task, and its best configurations. Losses are minimised:"
         " a score of 0.9 that was maximised is a loss of -0.9.",
     )
-    show.add_argument("task", metavar="TASK", help="its name, as in: store tasks STORE")
+    show.add_argument("task", metavar="TASK", help="its name, as in: store tasks STORE" + _DASH)
     export = add_action("export", _export, "Write runs to a file that any store can import.")
     export.add_argument("file", metavar="FILE", help="a name ending in .json.xz or .json")
     export.add_argument(
-        "--task", action="append", metavar="NAME", help="may be repeated; default: all"
+        "--task",
+        action="append",
+        metavar="NAME",
+        help="may be repeated; default: all. --task=-NAME if it begins with a dash",
     )
     add = add_action("import", _import, "Add the runs of an exported file, to a new store too.")
     add.add_argument("file", metavar="FILE", help="what `store export` wrote")
@@ -288,8 +297,8 @@ def _list_searches(args: argparse.Namespace) -> None:
 
 def _show(args: argparse.Namespace) -> None:
     with _open_store(args.store) as store:
-        task = _find_task(store, args.task)
-        records = store.records([args.task])
+        task = _find_task(store, args.task, printed=True)
+        records = store.records([task.name])
     print(f"task           {one_line(task.name)}")
     if task.tags:
         print(f"tags           {one_line(_tags(task.tags))}")
@@ -302,8 +311,12 @@ def _show(args: argparse.Namespace) -> None:
         print(f"loss {loss:<9.4g} {configuration}")
 
 
-def _find_task(store: MetaStore, name: str) -> MetaTask:
+def _find_task(store: MetaStore, name: str, *, printed: bool = False) -> MetaTask:
+    """A task by its name; ``printed``: or by what is printed of it, if of no other."""
     tasks = {task.name: task for task in store.tasks()}
+    alike = [task for task in tasks.values() if one_line(task.name) == name]
+    if printed and name not in tasks and len(alike) == 1:
+        return alike[0]
     if name not in tasks:
         known = ", ".join(islice(tasks, 10)) or "none"
         raise ValueError(f"{store} has no task {name!r}; it has {known}.")

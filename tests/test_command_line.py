@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import itertools
 import os
 import re
@@ -305,6 +306,33 @@ def test_a_terminal_does_not_obey_names(capsys: Printed) -> None:
     found = capsys.readouterr()
     assert len(found.out.splitlines()) == 4 and len(found.err.splitlines()) == 1
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", found.out + found.err)
+
+
+def test_a_task_is_shown_by_what_is_printed_of_its_name(capsys: Printed) -> None:
+    with MetaStore("names.db") as store:
+        for name in ("a\nb", "c\nd", "c  d", "-x"):
+            store.add(TaskRecord(name, [{"x": 1}], np.array([1.0])))
+    assert main(["store", "show", "names.db", "a b"]) == 0
+    assert main(["store", "show", "names.db", "--", "-x"]) == 0
+    assert main(["store", "show", "names.db", "c d"]) == 2  # which of the two?
+    assert "has no task 'c d'" in capsys.readouterr().err
+    # What is deleted has to be named exactly.
+    assert main(["store", "delete", "names.db", "--task", "a b", "--yes"]) == 2
+
+
+def test_names_that_a_terminal_cannot_write_are_escaped(
+    capsys: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with MetaStore("names.db") as store:
+        store.add(TaskRecord("é☃", [{"ü": "ü"}], np.array([1.0])), search="ß")
+    output = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", output)
+    for command in ("tasks names.db", "searches names.db", "show names.db é☃"):
+        assert main(["store", *command.split()]) == 0
+    output.seek(0)
+    written = output.read()
+    assert written.count("\\xe9\\u2603") == 3 and written.count("\\xdf") == 1
+    assert capsys.readouterr().err == ""
 
 
 def test_what_is_exported_can_be_imported(

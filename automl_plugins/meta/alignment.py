@@ -24,11 +24,11 @@ from automl_plugins._arguments import check_choice
 from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.meta.coverage import Coverage
 from automl_plugins.meta.imputation import dependent_elsewhere, impute
-from automl_plugins.meta.units import DataSize, in_unit, meaning, unit_of
+from automl_plugins.meta.units import DataSize, in_unit, meaning, read_no_limit, unit_of
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.ranges import scale_of
 from automl_plugins.spaces.restriction import Range, domain_of
-from automl_plugins.spaces.scales import Steps
+from automl_plugins.spaces.scales import LinearScale, Steps
 from automl_plugins.spaces.values import (
     ABSENT,
     choices_of,
@@ -48,6 +48,7 @@ OutOfRange = Literal["clip", "drop"]
 Missing = Literal["impute", "drop"]
 
 _LARGEST = sys.float_info.max
+_ROUNDED = 1e-3  # of a step, by which single precision or printed digits miss it
 _IN_RANGE = 0.05  # share of recorded values in a range below which it is that of something else
 
 
@@ -91,7 +92,8 @@ def align(
 
     Args:
         space: The search space.
-        configurations: Values by name (n); absent, None or NaN where there is none.
+        configurations: Values by name (n); absent, None or NaN where there is none. None is a
+            value where it is a choice of the recorded space, or of ``space`` if none was recorded.
         task: Name of their task, for the report.
         out_of_range: What becomes of a number outside its range: ``"clip"`` moves it to the
             border, ``"drop"`` leaves the run out. A number of a recorded range is moved to the
@@ -106,7 +108,7 @@ def align(
         size: Sizes of the data of the task, with which ``max_features="sqrt"`` becomes a number,
             and counts become the fractions that the space has, or the reverse.
         records: The records of the runs: their own spaces say what depends on what there, which
-            hyperparameters are ranges, and of which None is a choice, not the lack of one.
+            hyperparameters are ranges, and of which None is a choice.
 
     Raises:
         ValueError: For a default that the space does not allow, or an unknown policy.
@@ -119,7 +121,10 @@ def align(
     moved, foreign, converted = np.zeros((3, n, space.d), dtype=bool)
     unknown = np.ones(n, dtype=bool)
     recorded = [hp for r in records if r.space is not None for hp in r.space.values()]
-    nones = {hp.name for hp in recorded if None in (choices_of(hp) or ())}
+    known = [*recorded]
+    if not records or any(record.space is None for record in records):
+        known += space.space.values()
+    nones = {hp.name for hp in known if None in (choices_of(hp) or ())}
     ranges = {hp.name for hp in recorded} - {hp.name for hp in recorded if not _is_range(hp)}
     for i, name in enumerate(space.names):
         if name in named:
@@ -305,6 +310,7 @@ def _to_numbers(
             if values[i] is not ABSENT:
                 numbers[i] = meaning(name, values[i], size)
         column.foreign[:] = np.isnan(numbers) & ~column.absent
+    numbers = read_no_limit(hyperparameter, numbers)
     if unit is None:
         return numbers
     numbers, other = in_unit(name, values, numbers, unit, size)
@@ -332,8 +338,12 @@ def _place(
     legal = np.clip(numbers, float(lower), float(upper))
     outside = (legal != numbers) & ~is_near(numbers, lower, upper)
     entries = hyperparameter.to_vector(legal)
-    if isinstance(scale := scale_of(hyperparameter), Steps):
-        steps = scale.to_value(entries)
-        entries = scale.to_vector(steps)
-        outside |= ~np.isclose(steps, legal)
+    scale = scale_of(hyperparameter)
+    if isinstance(scale, Steps):
+        found, place = scale.to_value(entries), scale.index(legal)
+        near = scale.legal_value(legal) | (np.abs(place - np.rint(place)) <= _ROUNDED)
+        outside |= found != legal if scale.is_integer else ~near
+        entries = scale.to_vector(found)
+    elif isinstance(scale, LinearScale) and scale.is_rounded:
+        outside |= scale.to_value(entries) != legal
     return entries, outside

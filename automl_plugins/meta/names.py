@@ -88,7 +88,9 @@ def respell(names: Iterable[str], records: Sequence[TaskRecord]) -> Sequence[Tas
     for record in records:
         space, runs = record.space, record.configurations
         known = [*(space or ()), *(name for run in runs for name in run)]
-        new = spelling(names, dict.fromkeys(known))
+        spelled = spelling(names, dict.fromkeys(known))
+        # The others keep the names by which they were recorded, for a report to name.
+        new = {own: name for own, name in spelled.items() if name in names}
         if not new:
             found.append(record)
             continue

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -150,11 +150,17 @@ def parse_space(plain: Mapping[str, Any]) -> ConfigurationSpace:
     """The inverse of ``plain_space``; ValueError for anything that it never writes."""
     copy = json.loads(json.dumps(plain))  # ConfigSpace takes the dictionary to pieces
     for hyperparameter in copy["hyperparameters"]:
-        for listed in ("choices", "sequence"):
-            if not PLAIN_TYPES.issuperset(map(type, hyperparameter.get(listed, ()))):
-                raise ValueError(
-                    f"{hyperparameter['name']!r} has a choice of an illegal type; {VALUE_RULE}"
-                )
+        known = [hyperparameter[key] for key in ("choices", "sequence") if key in hyperparameter]
+        known += [[hyperparameter["value"]]] if "value" in hyperparameter else []
+        if not all(known):
+            raise ValueError(f"{hyperparameter['name']!r} has no choice")
+        if not all(PLAIN_TYPES.issuperset(map(type, values)) for values in known):
+            raise ValueError(
+                f"{hyperparameter['name']!r} has a choice of an illegal type; {VALUE_RULE}"
+            )
+    for clause in _parts([*copy["conditions"], *copy.get("forbiddens", ())]):
+        if "values" in clause and not clause["values"]:
+            raise ValueError("a condition or forbidden clause has no value")
     _check_depth(copy["conditions"])
     return ConfigurationSpace.from_serialized_dict(copy, DECODERS)
 
@@ -162,10 +168,7 @@ def parse_space(plain: Mapping[str, Any]) -> ConfigurationSpace:
 def _check_depth(conditions: Iterable[Mapping[str, Any]]) -> None:
     """ValueError for conditions on conditional parents, too many of them one above the other."""
     parents: dict[str, set[str]] = {}
-    open_ones = list(conditions)
-    while open_ones:
-        condition = open_ones.pop()
-        open_ones += condition.get("conditions", ())
+    for condition in _parts(conditions):
         if "parent" in condition:
             parents.setdefault(condition["child"], set()).add(condition["parent"])
     reached = set(parents)
@@ -175,6 +178,15 @@ def _check_depth(conditions: Iterable[Mapping[str, Any]]) -> None:
         raise ValueError(
             f"the conditions of {', '.join(sorted(reached)[:3])} are nested deeper than {_DEPTH}"
         )
+
+
+def _parts(clauses: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Conditions or forbidden clauses, and those that they are made of."""
+    open_ones = list(clauses)
+    while open_ones:
+        clause = open_ones.pop()
+        open_ones += [*clause.get("conditions", ()), *clause.get("clauses", ())]
+        yield clause
 
 
 def _item(value: Any) -> Any:

@@ -30,6 +30,7 @@ _COUNTED: Final = {
     "min_samples_leaf": "n_rows",
     "min_samples_split": "n_rows",
 }
+_DEEP: Final = 20.0
 
 
 class DataSize(NamedTuple):
@@ -61,7 +62,8 @@ def meaning(name: str, value: Any, size: DataSize) -> float:
 
     ``max_features``: all for None, sqrt(p) for "sqrt" and "auto", log2(p) for "log2", at least
     one, as a fraction. ``gamma``: 1 / p for "auto", and for "scale", as on standardised columns.
-    ``max_depth``: 20 for None, deep enough not to matter, not so deep as to stick out.
+    ``max_depth``: 20 for None, deep enough not to matter, not so deep as to stick out; also for
+    the numbers that mean the same, see ``read_no_limit``.
     """
     p = size.n_features
     match _last_part(name), value:
@@ -74,8 +76,21 @@ def meaning(name: str, value: Any, size: DataSize) -> float:
         case "gamma", "auto" | "scale" if p:
             return 1.0 / p
         case "max_depth", None:
-            return 20.0
+            return _DEEP
     return math.nan
+
+
+def read_no_limit(hyperparameter: Hyperparameter[Any, Any], numbers: FloatArray) -> FloatArray:
+    """Recorded numbers (n,), those that stand for no limit as that of None, see ``meaning``.
+
+    ``max_depth`` is -1 or 0 in LightGBM, and 0 in XGBoost, for trees of any depth. Where the
+    values of the search space begin below 1, these numbers mean there what they mean here.
+    """
+    if _last_part(hyperparameter.name) != "max_depth":
+        return numbers
+    domain = domain_of(hyperparameter)
+    least = domain.low if isinstance(domain, Range) else min(map(to_number, domain))
+    return np.where(np.isin(numbers, (-1.0, 0.0)) & (least >= 1.0), _DEEP, numbers)
 
 
 def in_unit(

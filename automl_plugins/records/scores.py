@@ -20,6 +20,8 @@ def standardise_losses(losses: FloatArray) -> FloatArray:
     Equal losses become 0.
     """
     failed = np.isnan(losses)
+    largest = float(np.abs(losses[~failed]).max(initial=0.0))
+    losses = losses / largest if largest > HUGE else losses  # whose squares would be infinite
     known = losses[~failed]
     spread = float(known.std()) if len(known) else 0.0
     # Equal losses may differ in the last bit of their mean.
@@ -74,23 +76,38 @@ def tame(losses: FloatArray) -> FloatArray:
     Losses farther than 10^4 spreads (see ``_middle_half``) beyond the quartiles are spaced evenly,
     in their order, from one to two spreads beyond the farthest of the others, which stay as they
     are: with larger outliers they would have no digits left in a mean, a difference or a
-    regression tree. Without a spread, losses are clipped to +-1e150.
+    regression tree. Those beyond +-1e150 that are left are spaced evenly up to +-2e150.
     """
     known = losses[~np.isnan(losses)]
     distinct = np.unique(known)  # of equal losses one counts: ties must not make the spread 0
-    sizes = np.clip(distinct, -HUGE, HUGE)
+    sizes = _bound(distinct)
     if len(sizes) < 3:
-        return np.clip(losses, -HUGE, HUGE)
+        return _exchange(losses, distinct, sizes)
     low, high, spread = _middle_half(sizes)
     reach = _FAR * spread
     above, below = sizes > high + reach, sizes < low - reach
     if spread == 0.0 or not (above | below).any():
-        return np.clip(losses, -HUGE, HUGE)
+        return _exchange(losses, distinct, sizes)
     near = sizes[~(above | below)]
     sizes[above] = near[-1] + spread * (1.0 + _even(int(above.sum())))
     sizes[below] = near[0] - spread * (1.0 + _even(int(below.sum())))[::-1]
-    out = losses.copy()
-    out[~np.isnan(losses)] = sizes[np.searchsorted(distinct, known)]
+    return _exchange(losses, distinct, sizes)
+
+
+def _bound(distinct: FloatArray) -> FloatArray:
+    """Ascending losses (n,), those beyond +-1e150 as far as +-2e150, in their order."""
+    sizes = np.clip(distinct, -HUGE, HUGE)
+    above, below = distinct > HUGE, distinct < -HUGE
+    for beyond, sign in ((above, 1.0), (below, -1.0)):
+        n = int(beyond.sum())
+        sizes[beyond] = sign * HUGE * (1.0 + np.arange(n)[:: int(sign)] / max(n, 1))
+    return sizes
+
+
+def _exchange(losses: FloatArray, distinct: FloatArray, sizes: FloatArray) -> FloatArray:
+    """The losses (n,) with ``sizes`` (m,) in place of their ``distinct`` values (m,)."""
+    out, known = losses.copy(), ~np.isnan(losses)
+    out[known] = sizes[np.searchsorted(distinct, losses[known])]
     return out
 
 

@@ -236,8 +236,8 @@ def parameter_columns(
 
     Raises:
         TypeError: For anything but a frame and a sequence of names.
-        ValueError: For a column that the frame does not have, or has twice, or one that is both
-            named and measured.
+        ValueError: For a column that the frame does not have, or has twice, such as 1 and "1", or
+            one that is both named and measured.
     """
     if not hasattr(frame, "columns"):
         raise TypeError(
@@ -246,10 +246,10 @@ def parameter_columns(
     if isinstance(parameters, str):
         raise TypeError(f"parameters must be names of columns: [{parameters!r}].")
     columns = list(frame.columns)
-    if twice := [str(column) for column in repeated(columns)]:
-        raise ValueError(f"The frame has more than one column {', '.join(map(repr, twice))}.")
     if parameters is None:
         parameters = [c for c in columns if c not in measured]
+    if twice := dict.fromkeys(map(str, [*repeated(columns), *repeated(map(str, parameters))])):
+        raise ValueError(f"The frame has more than one column {', '.join(map(repr, twice))}.")
     if absent := [c for c in [*parameters, *measured] if c not in columns]:
         raise ValueError(
             f"The frame has no column {', '.join(map(repr, absent))}; it has"

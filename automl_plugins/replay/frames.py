@@ -16,7 +16,7 @@ from automl_plugins.spaces.choices import categorical
 from automl_plugins.spaces.conditions import Rule, as_condition, infer_rules
 from automl_plugins.spaces.ranges import ExactFloat, float_range, integer_range
 from automl_plugins.spaces.scales import scale_of_floats
-from automl_plugins.spaces.values import ABSENT, choices_of, kind_of, placer, plain, read
+from automl_plugins.spaces.values import ABSENT, choices_of, kind_of, placer, plain, read, to_float
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,8 +53,10 @@ def infer_space(
 
     Raises:
         ValueError: If ``log`` or ``grid`` names a column that is not numerical, or ``log`` one
-            with values <= 0; if a column is empty or infinite; if no cell has the text ``none``.
+            with values <= 0; if a column is empty, or has a number that is infinite or too large
+            for a float; if no cell has the text ``none``.
     """
+    frame = frame.rename(columns=str)
     cells = cells_of(frame, none)
     known = {name: [v for v in values if v is not ABSENT] for name, values in cells.items()}
     numerical = [
@@ -62,6 +64,12 @@ def infer_space(
         for name, values in known.items()
         if frame[name].dtype.name != "category" and all(kind_of(v) == "number" for v in values)
     ]
+    for name in numerical:
+        if any(type(v) is int and math.isinf(to_float(v)) for v in known[name]):
+            raise ValueError(
+                f"Column {name!r} has a whole number too large for a float: leave its rows out, or"
+                " write it as text."
+            )
     if isinstance(log, str) and log != "auto":
         raise ValueError(f"log must be 'auto' or names of columns, got {log!r}: [{log!r}].")
     wanted = set() if isinstance(log, str) else set(log)
@@ -239,11 +247,19 @@ def _hyperparameter(
             f"log names {name!r}, which has the value {low:g}: a log scale needs values > 0."
         )
     if all(isinstance(v, int) for v in distinct):
-        return integer_range(name, low, high, log=log)
+        return integer_range(name, *_around(low, high), log=log)
     found = float_range(name, low, high, log=log)
     if found.lower <= low and high <= found.upper:  # ConfigSpace rounds the ends
         return found
     return ExactFloat(name, scale_of_floats(float(low), float(high), log), log=log)
+
+
+def _around(low: int, high: int) -> tuple[int, int]:
+    """Ends that floats hold, with ``low`` and ``high`` between them."""
+    least, most = float(low), float(high)
+    least = math.nextafter(least, -math.inf) if least > low else least
+    most = math.nextafter(most, math.inf) if most < high else most
+    return int(least), int(most)
 
 
 def _restore_integers(values: list[Any]) -> list[Any]:

@@ -186,4 +186,10 @@ class RecordedConfigurations:
 
 def _key(values: Sequence[Any]) -> tuple[Any, ...]:
     """A dictionary key that distinguishes truth values from the numbers they equal."""
-    return (*values, *(isinstance(value, bool | np.bool_) for value in values))
+    hashed = map(_freeze, values)
+    return (*hashed, *(isinstance(value, bool | np.bool_) for value in values))
+
+
+def _freeze(value: Any) -> Any:
+    """A value with tuples in place of lists, which are the same values."""
+    return tuple(map(_freeze, value)) if isinstance(value, list | tuple) else value

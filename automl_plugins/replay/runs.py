@@ -40,6 +40,8 @@ Progress = bool | Literal["lines"] | None
 
 _ENTRY = {"table": str, "method": str, "seed": int, "end": int}  # of a finished run
 
+_LARGEST_SEED = 2**63 - 1  # that a column of integers holds
+
 _PROGRESS_SECONDS = 10.0  # between two lines of progress
 
 #: Columns of the data frame that ``replay`` returns, in order.
@@ -88,7 +90,7 @@ def replay(
         budget: Evaluations, or simulated seconds. An evaluation that would end later does not
             count.
         unit: Unit of ``budget``.
-        seed: One seed or several.
+        seed: One seed or several, from 0 to 2^63 - 1.
         n_workers: Simulated workers. Results come when they are due on the simulated clock.
             On a table without seconds all evaluations take equally long.
         overhead: Whether the real seconds that the optimizer takes to propose pass on the
@@ -218,6 +220,8 @@ def _check(
         )
     for seed in seeds:
         check_integer("seed", seed, 0)
+        if seed > _LARGEST_SEED:
+            raise ValueError(f"seed must be less than 2**63, for a frame holds it, got {seed}.")
     check_choice("unit", unit, ("trials", "seconds"))
     is_number = isinstance(budget, Real) and not isinstance(budget, bool)
     if not is_number or not budget > 0 or (unit == "trials" and not float(budget).is_integer()):

@@ -146,8 +146,10 @@ class Table:
         if repeats == "mean":
             first = RecordedConfigurations(f"Table {name!r}", space, configs, repeats=True).first
             configs = [configs[row] for row in np.unique(first)]
-            frame = frame.assign(**{column: float_column(frame, column) for column in measured})
-            frame, more = _average(frame[measured], loss, first)
+            frame = frame[measured].copy()
+            for column in measured:
+                frame[column] = float_column(frame, column)
+            frame, more = _average(frame, loss, first)
             notes = (*notes, *more)
         sign = -1.0 if maximize else 1.0
         steps = sorted(curves)

@@ -10,12 +10,12 @@ range                                        scale
 numbers, linear                              low + u (high - low)
 numbers or integers, logarithmic             exp(ln low + u (ln high - ln low)), rounded
 at most 2^40 floats, all of about one size   by their place among the 64-bit floats
-integers beyond 2^53                         by their place among the multiples of a power of 2
-                                             that 64-bit floats can all hold
+integers beyond 2^53                         low + u (high - low), rounded; by their place among
+                                             the floats where these are few or evenly spaced
 steps, see ``stepped_range``                 by their place among the steps
 ===========================================  =================================================
 
-Values are 64-bit floats, integers too: optimisers keep them as such. See ``scales``.
+Integers are those that 64-bit floats can hold: optimisers keep them as such. See ``scales``.
 """
 
 from __future__ import annotations

@@ -23,6 +23,8 @@ FEW_FLOATS: Final = 2**40  # of a range whose floats have a vector each
 _LARGE, _NEAR = 2**40, 2**12
 _LAST_DIGITS = 4.0  # of a value that the sum of an end and so many steps has rounded
 _LARGEST_SNAP = 0.25  # of a step
+_AROUND = np.array([[-1.0], [1.0], [-2.0], [2.0]])  # last digits that a rounding may cost
+_FEW = 1000  # whole numbers that are listed
 _LARGEST, _LEAST = sys.float_info.max, 5e-324
 
 
@@ -86,10 +88,11 @@ class Scale(ABC):
 
 
 class LinearScale(Scale):
-    """Equal differences are equally far."""
+    """Equal differences are equally far; with ``is_whole`` values are whole numbers."""
 
-    def __init__(self, low: float, high: float) -> None:
+    def __init__(self, low: float, high: float, *, is_whole: bool = False) -> None:
         super().__init__(low, high)
+        self.is_rounded = is_whole
         # The difference of the largest floats is infinite; that of their halves is not.
         self._unit = 1.0 if math.isfinite(high - low) else 2.0
         self._low = low / self._unit
@@ -97,8 +100,28 @@ class LinearScale(Scale):
 
     def to_value(self, vector: FloatArray) -> FloatArray:
         """See ``Scale``."""
-        values = (vector * self._span + self._low) * self._unit
-        return np.clip(values, self.low, self.high)
+        values = np.clip((vector * self._span + self._low) * self._unit, self.low, self.high)
+        if not self.is_rounded:
+            return values
+        # The number next to the end may have the same vector: the end counts.
+        return self._correct(np.where(vector < 1.0, np.rint(values), self.high), vector)
+
+    def _correct(self, values: FloatArray, vector: FloatArray) -> FloatArray:
+        """Whole numbers (n,), those next to them where only these have the vectors (n,)."""
+        lost = np.flatnonzero(self._vector(values) != vector)
+        if not lost.size:
+            return values
+        near = values[lost] + _AROUND * np.maximum(np.spacing(np.abs(values[lost])), 1.0)
+        near = np.clip(near, self.low, self.high)
+        found = self._vector(near) == vector[lost]
+        chosen = near[found.argmax(axis=0), np.arange(lost.size)]
+        values[lost] = np.where(found.any(axis=0), chosen, values[lost])
+        return values
+
+    def legal_value(self, value: Any) -> BoolArray:
+        """See ``Scale``."""
+        values, legal = np.asarray(value, dtype=np.float64), super().legal_value(value)
+        return legal & (values == np.rint(values)) if self.is_rounded else legal
 
     def _vector(self, values: FloatArray) -> FloatArray:
         return np.asarray((values / self._unit - self._low) / self._span)
@@ -226,13 +249,19 @@ def scale_of_floats(low: float, high: float, log: bool) -> Scale:
 
 def scale_of_integers(low: int, high: int, log: bool) -> Scale | None:
     """The scale of the integers that 64-bit floats can hold; None if there are not two."""
-    step = max(1, int(math.ulp(float(max(-low, high)))))
+    # The floats within the range, for those of its ends may lie outside.
+    least, most = float(low), float(high)
+    least = math.nextafter(least, math.inf) if least < low else least
+    most = math.nextafter(most, -math.inf) if most > high else most
+    if not least < most:
+        return None
     if log and not is_narrow(low, high):
-        # The largest float there is, for a float of ``high`` may lie above it.
-        least, most = float(low), float(high if high <= MOST_EXACT else high // step * step)
-        least = math.nextafter(least, math.inf) if least < low else least
-        return LogScale(least, most, step=1.0) if least < most else None
-    while (high - low) // step >= MOST_EXACT:  # places of steps are floats, too
-        step *= 2
-    first, last = -(-low // step), high // step
-    return Steps(first * step, step, last - first + 1) if first < last else None
+        return LogScale(least, most, step=1.0)
+    coarse, fine = (max(1, int(math.ulp(x))) for x in (max(-least, most), max(least, -most, 0.0)))
+    n = (int(most) - int(least)) // fine + 1
+    if coarse == fine and n <= MOST_EXACT:
+        return Steps(least, fine, n, high=most)
+    if n <= _FEW:
+        known = sorted({float(int(least) + i * fine) for i in range(n)})
+        return Steps(least, coarse, len(known), high=most, listed=known)
+    return LinearScale(least, most, is_whole=True)

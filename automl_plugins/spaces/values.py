@@ -275,7 +275,9 @@ def _step(steps: Steps, value: Any) -> Any:
     if math.isnan(number) or not steps.legal_value(np.array([number]))[0]:
         return ABSENT
     (found,) = steps.to_value(steps.to_vector(np.array([number]))).tolist()
-    return int(found) if steps.is_integer else found
+    if not steps.is_integer:
+        return found
+    return value if type(value) is int and float(value) == found else int(found)
 
 
 def numbers_of(choices: Sequence[Any]) -> FloatArray:
@@ -349,7 +351,8 @@ def _values(hyperparameter: Any, entries: FloatArray) -> list[Any]:
     """Values (n) of the active entries (n,) of one column."""
     known = choices_of(hyperparameter)
     if known is None:
-        return [plain(value) for value in hyperparameter.to_value(entries)]
+        cast = int if isinstance(hyperparameter, IntegerHyperparameter) else plain
+        return [cast(value) for value in hyperparameter.to_value(entries)]
     return [known[_index(known, entry)] for entry in entries.tolist()]
 
 

@@ -24,10 +24,11 @@ from memory_training import Record
 from tqdm.auto import tqdm
 
 from automl_plugins.meta import TaskRecord, meta_features
-from automl_plugins.meta.files import read_records, write_records
+from automl_plugins.meta.files import StoredSearch, read_records, write_searches
 from automl_plugins.records.trial import Status
 
 _STATUS = {"complete": Status.COMPLETE, "timeout": Status.FAILED, "failed": Status.FAILED}
+_PRESET = 6  # of xz: the files come with the package
 _DIGITS = 5  # significant digits of losses and meta-features; folds have at most 2 000 rows
 Key = tuple[str, str, int]  # learner, data set, index of the configuration
 
@@ -127,11 +128,12 @@ def pack(folder: Path, out: Path, learners: Iterable[str] = LEARNERS) -> None:
         complete = [name for name in finished(done, [learner]) if not SOURCES[name].outside]
         described = {task: describe(task, folder) for task in tqdm(complete, learner)}
         if described:
-            write_records(path, records(done, learner, described))
+            found = list(records(done, learner, described))
         elif path.exists():
-            write_records(path, [with_default(r, done, learner) for r in read_records(path)])
+            found = [with_default(record, done, learner) for record in read_records(path)]
         else:
             continue
+        write_searches(path, [StoredSearch(record) for record in found], preset=_PRESET)
         n_tasks = len({record.name for record in read_records(path)})
         print(f"{path}: {n_tasks} tasks, {path.stat().st_size / 1024:.0f} KiB")
 

@@ -26,6 +26,8 @@ from automl_plugins.meta.conversion import conform
 from automl_plugins.meta.coverage import note_coverage
 from automl_plugins.meta.units import DataSize
 from automl_plugins.spaces.choices import categorical
+from automl_plugins.spaces.ranges import integer_range, stepped_range
+from automl_plugins.spaces.scales import Steps
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 
@@ -115,6 +117,15 @@ def test_a_foreign_category_drops_the_run() -> None:
     assert np.isnan(vectors[0]).all()
 
 
+def test_a_choice_none_is_a_value_also_without_a_recorded_space() -> None:
+    rows: list[dict[str, Any]] = [{"w": None, "n": 10}, {"w": "b", "n": 5}, {"w": None, "n": 5}]
+    asked = space_of(categorical("w", [None, "b"]))
+    found = MetaDataset.from_records([TaskRecord("t", rows, np.arange(3.0))], asked)
+    assert [dict(run) for run in found.records()[0].configurations] == [
+        {"w": value} for value in (None, "b", None)
+    ]
+
+
 def test_a_choice_none_that_the_space_does_not_have_drops_the_run() -> None:
     rows: list[dict[str, Any]] = [{"w": None, "n": None}, {"w": "b", "n": 3}, {"n": 3}]
     asked = space_of(Categorical("w", ["a", "b"]), Integer("n", (1, 9)))
@@ -147,6 +158,34 @@ def test_known_meanings_become_numbers() -> None:
     # without the number of features nobody can tell
     _, keep, _, _ = aligned(space, *rows)
     assert keep.tolist() == [False, True, True]
+
+
+@pytest.mark.parametrize("recorded", [-1, 0, "-1", None])
+def test_a_depth_without_limit_is_a_deep_tree(recorded: Any) -> None:
+    space = space_of(Integer("max_depth", (3, 30)))
+    vectors, keep, coverage, _ = aligned(space, {"max_depth": recorded}, {"max_depth": 2})
+    assert keep.all() and coverage.clipped == {"max_depth": 1}
+    assert values(space, vectors) == [{"max_depth": 20}, {"max_depth": 3}]
+    # In a space that has the number it means what it means there.
+    known = space_of(Integer("max_depth", (-1, 30)))
+    vectors, _, _, _ = aligned(known, {"max_depth": -1}, {"max_depth": 0})
+    assert values(known, vectors) == [{"max_depth": -1}, {"max_depth": 0}]
+
+
+def test_integers_that_a_step_moves_are_counted() -> None:
+    steps = stepped_range("n", Steps(0, 10_000, 10**7 + 1))
+    vectors, _, coverage, _ = aligned(space_of(steps), {"n": 10**7 + 3}, {"n": 10**7})
+    assert values(space_of(steps), vectors) == [{"n": 10**7}] * 2
+    assert coverage.clipped == {"n": 1}
+    tenths = stepped_range("x", Steps(0.0, 0.1, 11, is_integer=False))
+    single = float(np.float32(0.3))
+    _, _, coverage, _ = aligned(space_of(tenths), {"x": single}, {"x": 0.3001}, {"x": 0.30011})
+    assert coverage.clipped == {"x": 1}
+    # Between -2^60 and 2^60 the vector of 5 is that of 0.
+    wide = space_of(integer_range("n", -(2**60), 2**60))
+    vectors, _, coverage, _ = aligned(wide, {"n": 5}, {"n": -(2**60) + 256}, {"n": 2**60})
+    assert [run["n"] for run in values(wide, vectors)] == [0, -(2**60) + 256, 2**60]
+    assert coverage.clipped == {"n": 1}
 
 
 def test_ordinals_take_the_nearest_value() -> None:

@@ -13,6 +13,7 @@ import pytest
 from automl_plugins.adapters import hyperopt as in_hyperopt
 from automl_plugins.adapters import optuna as in_optuna
 from automl_plugins.adapters import smac as in_smac
+from automl_plugins.adapters.optuna.space import space_of_trials
 from ConfigSpace import (
     AndConjunction,
     Categorical,
@@ -30,6 +31,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
+from automl_plugins.frameworks import reader_of
 from automl_plugins.meta import TaskRecord
 from automl_plugins.meta.conversion import conform, convert, dataset_of
 from automl_plugins.records.trial import Status
@@ -295,6 +297,24 @@ def test_distributions_by_name_are_a_space_for_optuna() -> None:
     assert warned[0].filename == __file__
     (trial,) = study.trials
     assert trial.distributions == distributions and trial.params == {"x": 0.5, "b": 1}
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("to", ["optuna", "smac", "hyperopt"])
+def test_integers_of_a_wide_range_stay_as_they_are(to: str, log: bool) -> None:
+    known = [1, 5, 123456789]
+    wide = IntDistribution(1, 2**60, log=log)
+    study = optuna.create_study(study_name="wide")
+    for n in known:
+        study.add_trial(
+            optuna.trial.create_trial(value=0.1, params={"n": n}, distributions={"n": wide})
+        )
+    there = convert(study, to)
+    back = reader_of(there).read_task(there, name="t", space=space_of_trials(study.trials))
+    assert [dict(run) for run in back.configurations] == [{"n": n} for n in known]
+    dataset = in_optuna.meta_dataset_from_studies({"t": study})
+    assert [dict(run) for run in dataset.records()[0].configurations] == [{"n": n} for n in known]
+    assert not dataset.coverage[0].clipped
 
 
 def test_grids_come_back_as_the_distributions_they_were() -> None:

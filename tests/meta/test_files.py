@@ -151,6 +151,9 @@ def space_of_choices(*choices: Any) -> ConfigurationSpace:
         (runs_of(1, space=space_of_choices((1, 2), (3,))), TypeError, r"the choice \(1, 2\)"),
         (runs_of(1, space=space_of_choices(1.0, np.inf)), ValueError, "choice inf, .* as text"),
         (runs_of(1, space=space_of_choices(1.0, np.nan)), ValueError, "choice nan, .* as text"),
+        (record(seed=-1), ValueError, "seed must be an integer >= 0, .*got -1"),
+        (record("x" * 501), ValueError, "name of a task must have 1 to 500 .*, got 501"),
+        (record(framework="a\0b"), ValueError, "framework has a character that cannot be stored"),
     ],
 )
 def test_a_file_is_written_in_full_or_not_at_all(
@@ -163,6 +166,15 @@ def test_a_file_is_written_in_full_or_not_at_all(
         write_records(path, [record("wine"), wrong])
     assert path.read_bytes() == before
     assert [found.name for found in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_file_is_written_fast_unless_it_is_to_be_small(tmp_path: Path) -> None:
+    usual, small = tmp_path / "usual.json.xz", tmp_path / "small.json.xz"
+    write_records(usual, [record()])
+    files.write_searches(small, [files.StoredSearch(record())], preset=6)
+    text = lzma.decompress(usual.read_bytes())
+    assert usual.read_bytes() == lzma.compress(text, preset=1)
+    assert small.read_bytes() == lzma.compress(text, preset=6)
 
 
 def test_a_path_may_begin_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -332,6 +344,9 @@ def nested(depth: int) -> list[Any]:
     return [nested(depth - 1)] if depth else []
 
 
+NOTHING = {"name": "kernel", "values": [], "type": "IN"}
+STRANGE = {"type": "constant", "name": "c", "value": {"a": [1]}, "meta": None}
+
 HOSTILE: list[tuple[Callable[[dict[str, Any]], object], str]] = [
     (lambda d: d["configurations"].append({"names": [], "columns": [], "n": 10**12}), "without a"),
     (lambda d: d["configurations"][0]["columns"].__setitem__(0, [[1], {}]), "else than values"),
@@ -348,6 +363,13 @@ HOSTILE: list[tuple[Callable[[dict[str, Any]], object], str]] = [
     (lambda d: d["spaces"].append(chain(60)), "k11, k12, k13 are nested deeper than 10"),
     (lambda d: d["spaces"][0]["hyperparameters"][1].update(choices=[["x"]]), "damaged"),
     (lambda d: d["spaces"][0]["hyperparameters"][0].update(type="os.system"), "damaged"),
+    (lambda d: d["spaces"][0]["hyperparameters"][1].update(choices=[]), "has no choice"),
+    (lambda d: d["spaces"][0]["conditions"][0].update(type="IN", values=[]), "has no value"),
+    (
+        lambda d: d["spaces"][0].update(forbiddens=[{"type": "AND", "clauses": [NOTHING]}]),
+        "has no value",
+    ),
+    (lambda d: d["spaces"][0].update(hyperparameters=[STRANGE], conditions=[]), "illegal type"),
     (lambda d: d.update(more=nested(400)), ""),
 ]
 
@@ -363,6 +385,20 @@ def test_what_is_in_a_file_is_checked(
         return
     with pytest.raises(ValueError, match=told):
         read_records(path)
+
+
+@pytest.mark.parametrize("kind", ["exact_categorical", "exact_ordinal", "ordinal"])
+def test_a_parameter_without_choices_is_refused(kind: str) -> None:
+    item: dict[str, Any] = {
+        "name": "k",
+        "type": kind,
+        "choices": [],
+        "sequence": [],
+        "weights": None,
+    }
+    space = {**chain(1), "hyperparameters": [item]}
+    with pytest.raises(ValueError, match="'k' has no choice"):
+        parse_space(space)
 
 
 def test_conditions_of_ten_levels_come_back(tmp_path: Path) -> None:

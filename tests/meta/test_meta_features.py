@@ -118,6 +118,19 @@ class TestReading:
         assert by_name["time"][2] - by_name["time"][0] == 86_400e9
         np.testing.assert_array_equal(by_name["time"], by_name["zoned"])
 
+    @pytest.mark.parametrize("unit", ["Y", "M", "D", "s", "us"])
+    def test_dates_of_any_century_keep_their_order(self, unit: str) -> None:
+        dates = ["1066-01-01", "2020-01-01", "2021-01-01", "9999-01-01", "NaT"]
+        (column,) = read_table(np.array(dates, dtype=f"datetime64[{unit}]")[:, None])
+        assert (np.diff(column.values[:4]) > 0).all() and column.missing.tolist() == [
+            False
+        ] * 4 + [True]
+        assert column.values[2] - column.values[1] == 366 * 86_400e9
+        (zoned,) = read_table(
+            pd.DataFrame({"t": pd.Series(np.array(dates, "M8[s]")).dt.tz_localize("UTC")})
+        )
+        np.testing.assert_array_equal(zoned.values, column.values)
+
     @pytest.mark.parametrize(
         ("X", "nominal"),
         [

@@ -100,6 +100,15 @@ def test_native_names_are_those_of_the_bundled_memories(learner: str, space: Any
     assert set(space) - shared == {"lightgbm": {"bagging_freq"}, "xgboost": {"booster"}}[learner]
 
 
+def test_what_the_space_does_not_have_keeps_the_name_that_was_recorded() -> None:
+    space = ConfigurationSpace({"clf__C": ANY, "clf__gamma": ANY})
+    runs = [{"C": 0.1, "gamma": 0.2, "kernel": "rbf"}]
+    for known in (None, ConfigurationSpace({"C": ANY, "gamma": ANY, "kernel": ["rbf", "poly"]})):
+        record = TaskRecord("t", runs, np.array([1.0]), space=known)
+        (coverage,) = MetaDataset.from_records([record], space).coverage
+        assert (coverage.shared, coverage.ignored) == (("clf__C", "clf__gamma"), ("kernel",))
+
+
 def test_runs_have_the_values_of_either_name() -> None:
     space = ConfigurationSpace({"eta": ANY, "subsample": ANY})
     runs = [{"learning_rate": 0.1, "subsample": 0.2}, {"learning_rate": 0.5, "subsample": 0.4}]

@@ -18,7 +18,7 @@ from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.proposers.targets import Target
 from automl_plugins.records.history import History
-from automl_plugins.records.scores import divergence_limit, tame
+from automl_plugins.records.scores import divergence_limit, standardise_losses, tame
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -42,9 +42,20 @@ def test_the_order_stays_and_sums_of_squares_are_finite(losses: list[float]) -> 
     y = np.array(losses)
     z = tame(y)
     assert (np.diff(z[np.argsort(y, kind="stable")]) >= 0).all()
-    near = np.clip(y, -1e150, 1e150)
-    assert len(np.unique(z)) >= len(np.unique(near))
+    assert len(np.unique(z)) >= len(np.unique(np.clip(y, -1e150, 1e150)))
+    assert len(np.unique(z[np.abs(y) > 1e150])) == len(np.unique(y[np.abs(y) > 1e150]))
     assert np.isfinite((z - z.min()) ** 2).all()
+
+
+@pytest.mark.parametrize("losses", [[1e300, 2e300, 3e300, 4e300], [-LARGEST, 0.0, LARGEST]])
+def test_the_largest_losses_keep_their_order(losses: list[float]) -> None:
+    y = np.array(losses)
+    for found in (standardise_losses(y), standardise_losses(tame(y)), tame(y)):
+        assert (np.diff(found) > 0).all()
+    np.testing.assert_allclose(standardise_losses(y), standardise_losses(y / LARGEST))
+    np.testing.assert_allclose(
+        standardise_losses(np.array([1e300, 3e300, math.nan])), [-1.0, 1.0, 1.0]
+    )
 
 
 def test_losses_of_one_size_stay_as_they_are() -> None:

@@ -127,6 +127,11 @@ def test_durations_of_a_frame_become_seconds() -> None:
             ValueError,
             "The frame has more than one column 'x'",
         ),
+        (
+            {"frame": pd.DataFrame([[1, 2, 3]], columns=[1, "1", "loss"])},
+            ValueError,
+            "The frame has more than one column '1'",
+        ),
     ],
 )
 def test_what_is_no_frame_of_runs_is_refused(

@@ -440,6 +440,33 @@ def test_a_table_holds_every_row_of_its_frame(data: st.DataObject) -> None:
             assert table.find(table.config(row)) == Answer(row, 0.0)
 
 
+def test_columns_may_be_called_by_numbers() -> None:
+    frame = pd.DataFrame([[1, 0.5, 2.0], [2, 0.25, 3.0], [2, 0.25, 5.0]])
+    table = Table.from_frame(frame, name="t", loss=2, repeats="mean")  # type: ignore[arg-type]
+    assert table.find({"0": 2, "1": 0.25}) == Answer(1, 0.0)
+    assert table.losses.tolist() == [2.0, 4.0]
+    twice = pd.DataFrame([[1, 2, 0.5]], columns=[1, "1", "loss"])
+    with pytest.raises(ValueError, match="more than one column '1'"):
+        Table.from_frame(twice, name="t", loss="loss")
+    assert len(Table.from_frame(twice, name="t", loss="loss", parameters=["1"])) == 1
+
+
+def test_large_integers_of_a_frame_are_what_was_recorded() -> None:
+    for column in (
+        [2**60, 1, 2, 5],
+        [10**30, 1, 2],
+        [-(10**30), 7, 10**30],
+        [10**30, 10**30 + 2**60],
+    ):
+        for log in ([], ["n"] if min(column) > 0 else []):
+            table = table_of({"n": column}, log=log)
+            for row, value in enumerate(column):
+                assert table.find({"n": value}) == Answer(row, 0.0)
+                assert table.config(row) == {"n": value}
+    with pytest.raises(ValueError, match="'n' has a whole number too large for a float: leave"):
+        table_of({"n": [1, 2, 10**400]})
+
+
 # --- bounds ---------------------------------------------------------------------------------
 
 

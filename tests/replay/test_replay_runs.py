@@ -161,6 +161,7 @@ def test_names_are_those_of_the_functions_or_of_the_mapping() -> None:
         ({"budget": NAN}, "budget must be a whole number"),
         ({"budget": math.inf}, "budget must be a whole number"),
         ({"seed": -1}, "seed must be an integer >= 0, got -1"),
+        ({"seed": [1, 2**63]}, r"seed must be less than 2\*\*63, .*got 9223372036854775808"),
         ({"max_trials": 0}, "max_trials must be an integer >= 1, got 0"),
         ({"budget": -1.0, "unit": "seconds"}, "budget must be seconds > 0"),
         ({"n_workers": 0}, "n_workers must be an integer >= 1, got 0"),

@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from ConfigSpace import (
     Categorical,
@@ -79,6 +80,13 @@ def test_rows_that_are_no_configuration_do_not_make_a_grid_complete() -> None:
     grid = conditional_grid()
     gap = {"kernel": "rbf", "c": 1}  # without its gamma, in the place of the last row
     assert not Table("svm", conditional_space(), [*grid[:-1], gap], np.arange(9)).complete
+
+
+def test_a_list_is_the_tuple_that_was_recorded() -> None:
+    frame = pd.DataFrame({"layers": [(8, 8), (4, (2, None))], "loss": [1.0, 2.0]})
+    table = Table.from_frame(frame, name="t", loss="loss")
+    assert table.find({"layers": [8, 8]}) == table.find({"layers": (8, 8)}) == Answer(0, 0.0)
+    assert table.find({"layers": [4, [2, None]]}) == Answer(1, 0.0)
 
 
 def test_inactive_values_are_ignored_in_what_is_asked() -> None:

@@ -7,6 +7,7 @@ import json
 import math
 import pickle
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from automl_plugins.spaces.ranges import (
     multiples_on_a_log_scale,
 )
 from automl_plugins.spaces.scales import Steps
+from automl_plugins.spaces.values import to_values, to_vector
 from automl_plugins.spaces.vector_space import VectorSpace
 
 LARGEST = sys.float_info.max
@@ -115,6 +117,56 @@ def test_large_integers(low: int, high: int, log: bool) -> None:
     assert len(set(values)) >= min(8, high - low + 1)
     # Canonical: what is proposed again counts as seen.
     np.testing.assert_array_equal(space.keys(space.canonical(drawn)), space.keys(drawn))
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_integers_of_a_wide_range_are_kept(log: bool) -> None:
+    space = ConfigurationSpace(space=[integer_range("x", 1, 2**60, log=log)])
+    known = [1, 2, 5, 1000, 123456789, 2**53 - 1, 2**60]
+    if log:  # whose large values differ in the last digits of their logarithms
+        known = known[:5]
+    whole: Any = space["x"]
+    assert (whole.lower, whole.upper) == (1, 2**60)
+    assert all(whole.legal_value(value) for value in known)
+    found = to_values(space, np.array([to_vector(space, {"x": value}) for value in known]))
+    assert [row["x"] for row in found] == known
+    assert all(type(row["x"]) is int for row in found)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        (1, 10**18),
+        (-(10**18), 7),
+        (-(2**53), 2**60),
+        (-1, 2**53),
+        (3, 10**30),
+        (-(10**30), 10**30),
+    ],
+)
+def test_what_has_a_vector_of_its_own_comes_back(low: int, high: int) -> None:
+    whole: Any = integer_range("x", low, high)
+    ends = np.array([whole.lower, whole.upper], dtype=np.float64)
+    rng = np.random.default_rng(0)
+    sizes = 2.0 ** rng.uniform(0.0, math.log2(high - low), 4000)
+    values = np.unique(np.clip(np.rint([low + sizes, high - sizes]), *ends))
+    vectors = whole.to_vector(values)
+    assert whole.to_value(np.array([0.0, 1.0])).tolist() == ends.tolist()
+    step = np.maximum(np.spacing(np.abs(values)), 1.0)
+    below, above = (whole.to_vector(np.clip(values + s, *ends)) for s in (-step, step))
+    alone = ((below < vectors) | (values == ends[0])) & ((vectors < above) | (values == ends[1]))
+    assert alone.sum() > 900
+    back = whole.to_value(vectors)
+    np.testing.assert_array_equal(back[alone], values[alone])
+    np.testing.assert_array_equal(whole.to_vector(back), vectors)
+
+
+def test_large_integers_around_a_power_of_two_are_listed() -> None:
+    few = VectorSpace(ConfigurationSpace(space=[integer_range("x", 2**60 - 256, 2**60 + 512)]))
+    found = few.enumerate(100)
+    assert found is not None
+    values = [row["x"] for row in to_values(few.space, found)]
+    assert values == [2**60 + i for i in (-256, -128, 0, 256, 512)]
 
 
 def test_small_integers_of_a_wide_logarithmic_range_count_as_one_vector() -> None:

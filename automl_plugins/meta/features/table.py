@@ -148,8 +148,10 @@ def _is_categorical(column: Any) -> bool:
 
 def _read_numbers(column: Any, kind: str) -> FloatArray:
     if kind in "mM":
-        times = np.asarray(column, dtype="datetime64[ns]" if kind == "M" else "timedelta64[ns]")
-        return np.where(np.isnat(times), np.nan, times.astype("int64").astype(np.float64))
+        dtype = column.dtype
+        if not isinstance(dtype, np.dtype):  # of pandas, with a time zone
+            dtype = f"{kind}8[{getattr(dtype, 'unit', 'ns')}]"
+        return _nanoseconds(np.asarray(column, dtype=dtype))
     convert: Callable[..., Any] | None = getattr(column, "to_numpy", None)
     if convert is not None and not isinstance(column.dtype, np.dtype):
         values = np.array(convert(dtype=np.float64, na_value=np.nan))
@@ -157,6 +159,16 @@ def _read_numbers(column: Any, kind: str) -> FloatArray:
         values = np.array(column, dtype=np.float64)
     values[np.isinf(values)] = np.nan
     return values
+
+
+def _nanoseconds(times: npt.NDArray[Any]) -> FloatArray:
+    """Dates or durations (n,) as floats; integers of nanoseconds end with the year 2262."""
+    unit, count = np.datetime_data(times.dtype)
+    if unit in ("Y", "M", "generic"):  # of no length in nanoseconds
+        unit, count = ("ns" if unit == "generic" else "s"), 1
+        times = times.astype(f"{times.dtype.kind}8[{unit}]")
+    length = np.ones(1, dtype=f"m8[{count}{unit}]") / np.timedelta64(1, "ns")
+    return np.where(np.isnat(times), np.nan, times.astype(np.int64) * length)
 
 
 def missing_objects(column: npt.NDArray[Any]) -> BoolArray:
