@@ -239,9 +239,8 @@ def test_seconds_steer_it_if_told(tmp_path: Path) -> None:
 
     def expensive(per_second: bool) -> float:
         selector = partial(QUICKLY, per_second=per_second, balance=None)
-        folder = tmp_path / str(per_second)
-        # The middle one of five seeds; without steering both are equal.
-        smac = facade(folder, n_trials=60, config_selector=selector, seed=4)
+        options: dict[str, Any] = {"config_selector": selector, "n_trials": 60}
+        smac = facade(tmp_path / str(per_second), seed=4, **options)  # the middle one of 5
         spent = 0
         for _ in range(20):
             info = smac.ask()
