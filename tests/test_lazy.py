@@ -116,6 +116,11 @@ LATER = (
             OF_A_FITTED_MEMORY,
         ),
         ("", "import automl_plugins.__main__", f"{NUMERICS} {LATER}"),
+        (
+            "",
+            "import automl_plugins.statistics as s; s.finner([0.1]); s.average_ranks([[1, 2]])",
+            "pandas tabulate optuna smac hyperopt",
+        ),
     ],
 )
 def test_an_import_loads_what_it_needs(

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import os
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,11 @@ def named(*beginnings: str) -> pytest.MarkDecorator:
 
 
 ARMS = ("proposals_weighted", "proposals_bandit", "proposals_boasf")
+OF_MODELS = {case.golden for case in CASES if case.golden.startswith("proposals")} - {*ARMS}
+# Another arithmetic changes one of fifty; what changes a tenth is no arithmetic.
+PROCESSES = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+MOST = 0.1 * sum(case.golden in OF_MODELS for case in CASES) / PROCESSES
+differing: list[str] = []  # in this process
 
 
 def check(case: Case, folder: Path, *, of_models: bool = False) -> None:
@@ -48,11 +54,13 @@ def check(case: Case, folder: Path, *, of_models: bool = False) -> None:
         pytest.skip(f"was written with {', '.join(other)}, whose numbers may differ")
     found = list(differences(plain(case.compute(folder)), golden["cases"][case.name]))
     if found and of_models and golden["arithmetic"] != arithmetic():
+        differing.append(case.id)
+        assert len(differing) <= MOST, f"too many differ: {', '.join(differing)}"
         pytest.skip("was written on a processor that rounds differently, and differs here")
     assert not found, "\n".join(found)
 
 
-@named(*{case.golden for case in CASES if case.golden.startswith("proposals")} - {*ARMS})
+@named(*OF_MODELS)
 def test_proposals_are_as_they_were(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path, of_models=True)
 

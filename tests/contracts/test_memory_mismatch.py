@@ -188,6 +188,7 @@ def test_neither_is_it_refused_where_the_space_is_known() -> None:
 
 
 Searched = list[dict[str, Any]]
+FEW = 3  # the trials of a search on the parameters of an SVM
 
 
 def svm_in_optuna(**memory: Any) -> Searched:
@@ -201,7 +202,7 @@ def svm_in_optuna(**memory: Any) -> Searched:
 
     study.optimize(objective, 1)
     study.sampler = optuna_samplers.AutoSampler(**memory, seed=3)
-    study.optimize(objective, N)
+    study.optimize(objective, FEW)
     return [trial.params for trial in study.trials]
 
 
@@ -217,15 +218,15 @@ def svm_in_hyperopt(**memory: Any) -> Searched:
     trials = hyperopt.Trials()
     space = {"C": hp.loguniform("C", -2, 2), "gamma": hp.uniform("gamma", 0, 1)}
     algo = hyperopt_algos.auto(seed=3, **memory)
-    hyperopt.fmin(lambda v: v["C"] + v["gamma"], space, algo, N, trials=trials, verbose=False)
-    return [{n: trials.vals[n][i] for n in space} for i in range(N)]
+    hyperopt.fmin(lambda v: v["C"] + v["gamma"], space, algo, FEW, trials=trials, verbose=False)
+    return [{n: trials.vals[n][i] for n in space} for i in range(FEW)]
 
 
 def svm_in_smac(tmp_path: Path, **memory: Any) -> Searched:
     space = ConfigurationSpace()
     space.add(Float("C", (0.1, 10.0), log=True), Float("gamma", (0.0, 1.0)))
     folder = tmp_path / str(memory.get("memory", "default"))
-    scenario = Scenario(space, n_trials=N, deterministic=True, seed=3, output_directory=folder)
+    scenario = Scenario(space, n_trials=FEW, deterministic=True, seed=3, output_directory=folder)
     facade = AutoFacade(scenario, lambda c, seed=0: c["C"] + c["gamma"], **memory, **QUIET)
     facade.optimize()
     return [dict(config) for config in facade.runhistory.get_configs()]

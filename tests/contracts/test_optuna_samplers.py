@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,10 +35,7 @@ EARLIER = [
 ]
 FAST: SamplerOptions = {"n_startup_trials": 0, "n_candidates": 50, "seed": 0}
 
-SAMPLERS: dict[str, Callable[[], BaseSampler]] = {
-    "auto": lambda: AutoSampler(n_startup_trials=0, seed=0),
-    "auto_with_memory": lambda: AutoSampler(EARLIER, **FAST),
-}
+WITH_MEMORY = {"auto_with_memory": lambda: AutoSampler(EARLIER, **FAST)}
 FURTHER: dict[str, Callable[[], BaseSampler]] = {
     "gbqr": lambda: GBQRSampler(n_startup_trials=0, seed=0),
     "tst": lambda: TSTSampler(EARLIER, **FAST),
@@ -61,21 +59,61 @@ FURTHER: dict[str, Callable[[], BaseSampler]] = {
 OWN = ["gbqr", "tst"]
 
 
+def each_once(case: Any) -> pytest.MarkDecorator:
+    """Each distribution of a case of two once as either of them, in place of all pairs."""
+    (x, of_x), (y, of_y) = (mark.args for mark in case.pytestmark)
+    return pytest.mark.parametrize((x, y), list(zip(of_x, of_y[1:] + of_y[:1], strict=True)))
+
+
 class _Given:
     @pytest.fixture
     def sampler(self, request: pytest.FixtureRequest) -> Callable[[], BaseSampler]:
         return request.param  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS.keys(), indirect=True)
-class TestWhole(_Given, BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
-    """All cases: without a memory and with one."""
+class _Whole(_Given, BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
+    @each_once(RelativeSamplerTestCase.test_sample_relative_numerical)
+    def test_sample_relative_numerical(
+        self, sampler: Any, x_distribution: Any, y_distribution: Any
+    ) -> None:
+        super().test_sample_relative_numerical(sampler, x_distribution, y_distribution)
+
+    @each_once(BasicSamplerTestCase.test_combination_of_different_distributions_objective)
+    def test_combination_of_different_distributions_objective(
+        self, sampler: Any, suggest_method_x: Any, suggest_method_y: Any
+    ) -> None:
+        super().test_combination_of_different_distributions_objective(
+            sampler, suggest_method_x, suggest_method_y
+        )
+
+
+@pytest.mark.parametrize(
+    "sampler", [lambda: AutoSampler(n_startup_trials=0, seed=0)], ids=["auto"], indirect=True
+)
+class TestWhole(_Whole):
+    """All cases."""
+
+
+@pytest.mark.parametrize("sampler", WITH_MEMORY.values(), ids=WITH_MEMORY.keys(), indirect=True)
+class TestWithMemory(_Whole):
+    """All cases that may ask the memory."""
+
+    test_float = test_int = test_categorical = None  # type: ignore[assignment]
+
+    @pytest.mark.parametrize(("second_low", "second_high"), [(20, 30)])
+    def test_dynamic_range_objective(
+        self, sampler: Any, second_low: int, second_high: int
+    ) -> None:
+        super().test_dynamic_range_objective(sampler, second_low, second_high)
+
+
+OTHERS = WITH_MEMORY | {name: FURTHER[name] for name in OWN}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sampler", [FURTHER[n] for n in OWN], ids=OWN, indirect=True)
+@pytest.mark.parametrize("sampler", OTHERS.values(), ids=OTHERS.keys(), indirect=True)
 class TestBasic(_Given, BasicSamplerTestCase):
-    """The other cases of samplers with another proposer."""
+    """All pairs of distributions, and the other cases of samplers with another proposer."""
 
     test_sample_relative_numerical = RelativeSamplerTestCase.test_sample_relative_numerical
 

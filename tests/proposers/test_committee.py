@@ -203,7 +203,7 @@ def test_the_member_is_drawn_by_its_trust() -> None:
     shares = trust_in(np.array(merits), 12, np.ones(3), 0.05)
     assert (shares > 0.1).all()
     drawn = []
-    for k in range(12, 312):
+    for k in range(12, 72):
         proposal = propose(one, history, k)
         assert proposal.trust == dict(zip(one.members, shares, strict=True))
         drawn.append(proposal.member)
@@ -214,8 +214,8 @@ def test_the_member_is_drawn_by_its_trust() -> None:
             own = propose(one.members[proposal.member], history, k)
             np.testing.assert_array_equal(proposal.vector, own.vector)
     counts = np.array([drawn.count(name) for name in one.members])
-    deviation = np.sqrt(300 * shares * (1.0 - shares))
-    assert (np.abs(counts - 300 * shares) < 4.0 * deviation).all()
+    deviation = np.sqrt(60 * shares * (1.0 - shares))
+    assert (np.abs(counts - 60 * shares) < 4.0 * deviation).all()
 
 
 def test_a_member_without_merit_is_not_asked() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from typing import Any
 
@@ -407,12 +406,3 @@ def test_a_missing_package_is_named(package: str, monkeypatch: pytest.MonkeyPatc
     message = rf"needs {package} .* automl_plugins\[evidence\]"
     with pytest.raises(ModuleNotFoundError, match=message):
         compare(scores).to_text()
-
-
-def test_the_numeric_part_needs_neither_package_nor_framework() -> None:
-    code = (
-        "import sys, automl_plugins.statistics as s; s.finner([0.1]); s.average_ranks([[1, 2]]);"
-        "print(sorted({'pandas', 'tabulate', 'optuna', 'smac', 'hyperopt'} & set(sys.modules)))"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "[]"

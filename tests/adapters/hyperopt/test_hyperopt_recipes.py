@@ -287,23 +287,6 @@ def test_nothing_but_failures() -> None:
     assert explanation(trials.trials[-1])["origin"] == "model"
 
 
-def test_seconds_count_where_they_are_asked_for() -> None:
-    """Equal losses on both sides; one side is a hundred times cheaper."""
-
-    def fn(x: float) -> dict[str, Any]:
-        return {"status": STATUS_OK, "loss": abs(x), "seconds": 100.0 if x > 0 else 1.0}
-
-    where = hp.uniform("x", -1, 1)
-
-    def cheap(algo: Any) -> int:
-        return sum(v["x"] <= 0 for v in configs(search(algo, 25, fn=fn, where=where))[8:])
-
-    assert cheap(ei_per_second(seed=0, n_candidates=60)) >= 12
-    boosted = gbqr(seed=0, n_candidates=60)
-    assert cheap(partial(boosted, per_second=True)) > cheap(boosted)
-    assert cheap(ei_per_second(seed=0, n_candidates=60, cost_exponent=0.0)) < 14
-
-
 def test_times_of_documents_are_seconds_too() -> None:
     trials = search(rand.suggest, 12, fn=loss_of)
     for document in trials._dynamic_trials:

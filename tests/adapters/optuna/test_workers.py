@@ -114,10 +114,9 @@ def in_threads(
 def test_threads_that_start_together(name: str, objective: Objective) -> None:
     """Who has the turn is the business of what all samplers share."""
     storage = SlowStorage() if name in OWN else InMemoryStorage()
-    found = in_threads(objective, SAMPLERS[name](objective), storage, 16)
-    assert distinct(found[:WORKERS]) == WORKERS
-    if objective is floats:  # the branch "knn" has no continuous parameter
-        assert distinct(found) == 16
+    # Later ones may repeat each other in the branch "knn", which has no continuous parameter.
+    n = 2 * WORKERS if objective is floats else WORKERS
+    assert distinct(in_threads(objective, SAMPLERS[name](objective), storage, n)) == n
 
 
 @pytest.mark.slow
