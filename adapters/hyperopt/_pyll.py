@@ -335,7 +335,8 @@ def expression(space: ConfigurationSpace) -> dict[str, Any]:
 
     A hyperparameter whose only parent is categorical is nested in the parent's options: the
     objective gets ``{"kernel": {"kernel": "rbf", "gamma": 0.1}}``. Hyperopt cannot nest by numbers
-    or by several parents: such a hyperparameter is a node of the first level, drawn every time.
+    or by several parents: such a hyperparameter is a node of the first level, drawn every time. So
+    is one that needs a conditional parent not to have a value: it is active without the parent.
     Forbidden clauses are lost. ``translate`` goes back, but for what is lost, and values with
     nested ones that are not text: they are numbered.
 
@@ -360,10 +361,13 @@ def expression(space: ConfigurationSpace) -> dict[str, Any]:
     for name in reversed(list(space.at)):  # children first
         node = _node(space[name], options.get(name, []))
         parents = {parent.name for parent in space.parents_of[name]}
-        if len(parents) == 1 and (parent_name := parents.pop()) in options:
-            named = zip(options_of(space, parent_name), options[parent_name], strict=True)
+        only = parents.pop() if len(parents) == 1 else None
+        # "Not equal" also holds where the parent itself is not drawn, and nothing nested in it.
+        hidden = only is not None and space.parents_of[only] and is_active(space, name, {})
+        if only is not None and only in options and not hidden:
+            named = zip(options_of(space, only), options[only], strict=True)
             for value, nested in named:
-                if is_active(space, name, {parent_name: value}):
+                if is_active(space, name, {only: value}):
                     nested[name] = node
         else:
             first[name] = node

@@ -149,6 +149,12 @@ class _Loop(SMBO):
         """That of SMAC, for which interrupted trials have been submitted, and these."""
         return super().remaining_trials + len(self._again)
 
+    def reset(self) -> None:
+        """That of SMAC, which forgets all trials."""
+        super().reset()
+        self._asked.clear()
+        self._again.clear()
+
     def optimize(self, **options: Any) -> Configuration | list[Configuration]:
         """That of SMAC."""
         if not self._intensifier.uses_cutoffs:  # which a run history does not store

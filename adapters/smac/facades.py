@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from inspect import getfullargspec
 from typing import Any, ClassVar, Unpack
 
@@ -36,7 +36,7 @@ class GBQRFacade(Facade):
     ``GBQRFacade(scenario, train)`` is the whole recipe. A ``ProposerConfigSelector`` chooses: it
     learns from failures and running trials, and from seconds if asked to (``per_second=True``).
 
-    Every part can be replaced:
+    Every part can be replaced, by an argument or by its ``get_model`` and so on in a subclass:
 
     * ``initial_design``: its configurations come first; GBQR's own start-up only adds what is
       missing. The default has only ``additional_configs`` and the scenario's default.
@@ -95,17 +95,22 @@ class GBQRFacade(Facade):
                 " objective. Leave it out, or use a facade with parts of SMAC only."
             )
         parts = {name: part for name, part in parts.items() if part is not None}
-        replaced = sorted(parts.keys() & _MODEL_PARTS)
         selector = parts.get("config_selector")
+        if selector is None:
+            self._take_own(parts, [n for n in _MODEL_PARTS if self._chooses_by(n)], scenario)
+        replaced = [name for name in _MODEL_PARTS if name in parts]
         self._refuse_unused(options, replaced if selector is None else ["config_selector"])
         if selector is None and not replaced:
             selector = self.get_config_selector(scenario, **options)
         if isinstance(selector, ProposerConfigSelector):
+            if selector.random_design is None:
+                self._take_own(parts, ["random_design"], scenario)
             _check_fits(selector, scenario, replaced, parts.get("random_design"))
             selector.random_design = parts.get("random_design", selector.random_design)
             parts["callbacks"] = [*parts.get("callbacks", []), ExplainCallback(selector)]
         else:
             selector = selector or ConfigSelector(scenario, retrain_after=1)
+            self._take_own(parts, ["initial_design", *_MODEL_PARTS], scenario)
             _complete(parts, scenario)
         super().__init__(scenario, target_function, **parts | {"config_selector": selector})
 
@@ -123,6 +128,23 @@ class GBQRFacade(Facade):
                 " pass a ProposerConfigSelector."
             )
         return selector.explain(config)
+
+    @classmethod
+    def _chooses_by(cls, part: str) -> bool:
+        """Whether a subclass has its own part, and no selector of its own that came later."""
+        definers = [
+            next(i for i, known in enumerate(cls.__mro__) if f"get_{name}" in vars(known))
+            for name in (part, "config_selector")
+        ]
+        return definers[0] < definers[1]
+
+    @classmethod
+    def _take_own(cls, parts: dict[str, Any], names: Iterable[str], scenario: Scenario) -> None:
+        """Add the parts of these names that a subclass has its own ``get_...`` for, if missing."""
+        for name in names:
+            make = getattr(cls, f"get_{name}")
+            if name not in parts and make is not getattr(GBQRFacade, f"get_{name}"):
+                parts[name] = make(scenario)
 
     @classmethod
     def check_parts(cls, parts: Mapping[str, Any]) -> None:
@@ -292,7 +314,7 @@ _OF_SCENARIO = {
     **dict.fromkeys(("seed", "n_trials", "n_workers"), "an argument of Scenario"),
     "cost": "SMAC measures the seconds: per_second=True",
 }
-_MODEL_PARTS = {"acquisition_function", "acquisition_maximizer", "model", "runhistory_encoder"}
+_MODEL_PARTS = ("acquisition_function", "acquisition_maximizer", "model", "runhistory_encoder")
 
 
 def _check_fits(

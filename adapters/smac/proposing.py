@@ -36,6 +36,7 @@ from .trials import adopt, canonical, check_one_objective, read_note, write_note
 _logger = logging.getLogger("smac.automl_plugins")
 
 _NOTE = "proposal"  # our key in ``additional_info``
+_DEFAULT = "Initial Design: Default"  # SMAC's origin of the default, or how it begins
 _RANDOM = 0.2  # of the configurations, in a scenario with budgets
 _POOL = 512  # random configurations from which a new one is taken
 _SMALL = 100_000  # largest size of a space that is searched exhaustively for a new one
@@ -341,7 +342,7 @@ def _origin_of(config: Configuration) -> str:
         return origin.removeprefix("Proposer: ")
     if origin == "Initial design":  # SMAC writes that on ``additional_configs``
         return "enqueued"
-    if not origin.startswith("Initial") or origin.endswith("Default"):
+    if not origin.startswith("Initial") or origin.startswith(_DEFAULT):
         return "foreign"
     return "suggested" if origin.endswith(SUGGESTED) else "design"
 

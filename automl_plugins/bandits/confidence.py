@@ -107,6 +107,9 @@ class UCB1Tuned(ScoredPolicy):
     V_k = variance + sqrt(2 ln t / n_k) (Auer et al. 2002, section 4); the GBQR thesis prints it
     without the "- mean^2" of the variance.
 
+    Args:
+        min_pulls, min_share: See ``Policy``.
+
     Example::
 
         UCB1Tuned().choose([0, 1], records, Streams(1), k=3)
@@ -205,6 +208,9 @@ class Thompson(Policy):
     The distributions have the moments of the rewards (GBQR thesis, 2.11 to 2.24, algorithm 2). An
     arm whose rewards do not vary is pulled at once until it has two pulls; after that its
     standard deviation counts as 0.001. One of which nothing has finished is drawn uniformly.
+
+    Args:
+        min_pulls, min_share: See ``Policy``.
 
     Example::
 
@@ -319,6 +325,9 @@ class IncreasingEffort(Policy):
     the largest value that the smallest effort ever had, had the rule been asked after each
     finished pull, among the arms that are left now. If no effort makes an arm a candidate - none
     of their rewards vary - all are.
+
+    Args:
+        min_pulls, min_share: See ``Policy``.
 
     Example::
 

@@ -81,7 +81,8 @@ def read_memory(memory: Memory | None) -> Known:
     Raises:
         StoreError: For a store that cannot be read.
         TypeError: For what is not a memory.
-        ValueError: For a name or path of none, ``"auto"``, or a meta-feature that is not a number.
+        ValueError: For a name, path or folder of none, ``"auto"``, or a meta-feature that is not a
+            number.
     """
     if isinstance(memory, MetaDataset):
         return memory
@@ -104,7 +105,12 @@ def read_memory(memory: Memory | None) -> Known:
                 f" bundled memory: {', '.join(LEARNERS)}."
             ) from None
         path = str(as_path(memory))
-        if os.path.isdir(path) and (owner := owner_of(path)) is not None:
+        if os.path.isdir(path):
+            if (owner := owner_of(path)) is None:
+                raise ValueError(
+                    f"{path} is a folder in which no runs are recorded: name a store, which is a"
+                    " file, or a folder that a search has written to."
+                )
             return [owner.read_task(path)]
         with open_store(memory) as store:
             return store.records()

@@ -16,6 +16,7 @@ from ConfigSpace.conditions import (
     GreaterThanCondition,
     InCondition,
     LessThanCondition,
+    NotEqualsCondition,
 )
 from ConfigSpace.forbidden import (
     ForbiddenConjunction,
@@ -111,12 +112,17 @@ def _holds(condition: ConditionLike, values: Mapping[str, Any]) -> bool:
         parts = [_holds(part, values) for part in condition.components]
         return all(parts) if isinstance(condition, AndConjunction) else any(parts)
     assert isinstance(condition, Condition)
-    # An inactive parent never satisfies.
-    return condition.parent.name in values and bool(condition.satisfied_by_value(dict(values)))
+    if condition.parent.name not in values:
+        # ConfigSpace compares vectors, and an inactive parent, NaN, differs from every value.
+        return isinstance(condition, NotEqualsCondition)
+    return bool(condition.satisfied_by_value(dict(values)))
 
 
 def satisfied(condition: ConditionLike, columns: FloatArray) -> BoolArray:
-    """Mask (n,) of the rows of ``columns`` (d, n) whose parents are active and fulfil it."""
+    """Mask (n,) of the rows of ``columns`` (d, n) whose parents fulfil it.
+
+    An inactive parent fulfils "not equal" and nothing else, as in ConfigSpace.
+    """
     if isinstance(condition, Conjunction):
         parts = [satisfied(part, columns) for part in condition.components]
         combine = np.logical_and if isinstance(condition, AndConjunction) else np.logical_or
@@ -128,9 +134,7 @@ def satisfied(condition: ConditionLike, columns: FloatArray) -> BoolArray:
         for value in condition.vector_values[1:]:
             mask |= parent == value
         return np.asarray(mask)
-    # An inactive parent never satisfies: NaN != value would be true.
-    active = ~np.isnan(columns[condition.parent_vector_id])
-    return np.asarray(condition.satisfied_by_vector_array(columns), dtype=bool) & active
+    return np.asarray(condition.satisfied_by_vector_array(columns), dtype=bool)
 
 
 # --- inactive columns ------------------------------------------------------------------------

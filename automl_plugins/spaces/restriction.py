@@ -1,6 +1,6 @@
 """What is still active, always or sometimes, where hyperparameters keep a part of their values.
 
-An inactive parent never satisfies a condition, as in ``VectorSpace``.
+An inactive parent satisfies "not equal" and no other condition, as in ConfigSpace.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from ConfigSpace.types import NotSet
 from automl_plugins.spaces.choices import categorical, one_of, ordinal
 from automl_plugins.spaces.conditions import make_sound
 from automl_plugins.spaces.ranges import float_range, integer_range, scale_of
-from automl_plugins.spaces.values import choices_of, index_of, same
+from automl_plugins.spaces.values import choices_of, index_of
 from automl_plugins.spaces.vector_space import VectorSpace
 
 
@@ -80,8 +80,8 @@ class Range:
 
 
 Domain = Range | tuple[Any, ...]  # categories and ordinals have tuples
-# True: always active. A condition on one parent, or "and" / "or" of several such.
-Active = bool | Condition | tuple[Literal["and", "or"], tuple[Any, ...]]
+# True: always active. A condition on one parent, "and" / "or" of several such, or "not" one such.
+Active = bool | Condition | tuple[Literal["and", "or", "not"], tuple[Any, ...]]
 
 
 def holds(domain: Domain, value: Any) -> bool:
@@ -146,11 +146,20 @@ def _simplify(
         kind: Literal["and", "or"] = "and" if isinstance(condition, AndConjunction) else "or"
         return _join(kind, [_simplify(c, active, domains) for c in condition.components])
     name = condition.parent.name
+    differs = isinstance(condition, NotEqualsCondition)
     if name not in active:
-        return False
+        return differs
     met = truth(condition, domains.get(name, domain_of(condition.parent)))
+    if met is None:
+        return condition
+    if differs:  # what holds for no value is true whenever the parent is inactive
+        return met or _not(active[name])
     # What holds for all values is true whenever the parent is active.
-    return active[name] if met else condition if met is None else False
+    return active[name] if met else False
+
+
+def _not(when: Active) -> Active:
+    return not when if isinstance(when, bool) else ("not", (when,))
 
 
 def _join(kind: Literal["and", "or"], parts: list[Active]) -> Active:
@@ -234,29 +243,64 @@ def _condition(
     active: Mapping[str, Active],
 ) -> ConditionLike:
     if isinstance(when, tuple):
-        join = AndConjunction if when[0] == "and" else OrConjunction
-        return join(*(_condition(part, child, hps, active) for part in when[1]))
+        kind, parts = when
+        if kind == "not":
+            return _opposite(parts[0], child, hps, active)
+        join = AndConjunction if kind == "and" else OrConjunction
+        return join(*(_condition(part, child, hps, active) for part in parts))
     assert isinstance(when, Condition)
     parent = hps[when.parent.name]
     if isinstance(when, InCondition):
         return one_of(child, parent, [v for v in when.values if parent.legal_value(v)])
     if isinstance(when, NotEqualsCondition) and active[parent.name] is not True:
-        return _other(when.value, child, parent)
+        # ConfigSpace refuses a "not equal" whose parent is inactive where all have their defaults.
+        equal = EqualsCondition(when.child, when.parent, when.value)
+        return _opposite(equal, child, hps, active)
     return type(when)(child, parent, when.value)
 
 
-def _other(
-    value: Any, child: Hyperparameter[Any, Any], parent: Hyperparameter[Any, Any]
+def _opposite(
+    when: Active,
+    child: Hyperparameter[Any, Any],
+    hps: Mapping[str, Hyperparameter[Any, Any]],
+    active: Mapping[str, Active],
 ) -> ConditionLike:
-    """That the parent has another value; ConfigSpace's "not equal" holds for inactive ones too."""
+    """That an expression does not hold, in conditions that no inactive parent satisfies."""
+    if isinstance(when, tuple):
+        kind, parts = when
+        if kind == "not":
+            return _condition(parts[0], child, hps, active)
+        join = OrConjunction if kind == "and" else AndConjunction
+        return join(*(_opposite(part, child, hps, active) for part in parts))
+    assert isinstance(when, Condition)
+    parent = hps[when.parent.name]
+    if isinstance(when, NotEqualsCondition):
+        return EqualsCondition(child, parent, when.value)
+    others = _others(when, child, parent)
+    if active[parent.name] is True:
+        return others
+    return OrConjunction(_opposite(active[parent.name], child, hps, active), others)
+
+
+def _others(
+    condition: Condition, child: Hyperparameter[Any, Any], parent: Hyperparameter[Any, Any]
+) -> ConditionLike:
+    """That the parent is active and does not meet a condition, which some of its values do."""
     domain = domain_of(parent)
     if isinstance(domain, tuple):
-        return one_of(child, parent, [v for v in domain if not same(v, value)])
+        return one_of(child, parent, [v for v in domain if not truth(condition, (v,))])
+    if isinstance(condition, InCondition):
+        equal = [EqualsCondition(child, parent, v) for v in condition.values if v in domain]
+        beside = [_others(each, child, parent) for each in equal]
+        return AndConjunction(*beside) if len(beside) > 1 else beside[0]
+    value = condition.value
     sides: list[Condition] = []
-    if value > domain.low:
+    if value > domain.low and not isinstance(condition, LessThanCondition):
         sides.append(LessThanCondition(child, parent, value))
-    if value < domain.high:
+    if value < domain.high and not isinstance(condition, GreaterThanCondition):
         sides.append(GreaterThanCondition(child, parent, value))
+    if not isinstance(condition, EqualsCondition):
+        sides.append(EqualsCondition(child, parent, value))
     return OrConjunction(*sides) if len(sides) > 1 else sides[0]
 
 

@@ -25,6 +25,8 @@ from automl_plugins.surrogates.base import (
     reseed,
 )
 
+# Part of the largest norm: shorter distances are 0, of which rounding a^2 + b^2 - 2ab makes 1e-8.
+_NO_GAP = 1e-6
 _MANY_ROWS = 256  # observations from which a fit for one proposal takes too long
 
 
@@ -123,7 +125,9 @@ def typical_gap(points: FloatArray) -> float:
         return 1.0
     between = _squared_distances(points, points)
     np.fill_diagonal(between, np.inf)
-    return float(np.median(np.sqrt(between.min(axis=1)))) or 1.0
+    gap = float(np.median(np.sqrt(between.min(axis=1))))
+    largest = float(np.linalg.norm(points, axis=1).max())
+    return gap if gap > _NO_GAP * largest else 1.0
 
 
 def gaps_to(points: FloatArray, X: FloatArray) -> FloatArray:

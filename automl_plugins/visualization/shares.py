@@ -14,6 +14,7 @@ from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.bandits.report import ArmReport
 from automl_plugins.formats import format_count, join_names
 from automl_plugins.frameworks import Shares, adapter_of, ask_adapter
+from automl_plugins.records.trial import finite_or_none
 from automl_plugins.statistics.runs import UNITS, Unit
 from automl_plugins.visualization._drawing import (
     GREY,
@@ -152,7 +153,8 @@ def plot_source_weights(source: Any, *, n_sources: int = 8) -> go.Figure:
         n_sources: Largest number of sources with an area of their own.
 
     Raises:
-        ValueError: If no evaluation has shares, or ``n_sources`` is negative.
+        ValueError: If no evaluation has shares, or one is no finite number, or ``n_sources`` is
+            negative.
         TypeError: If no adapter knows the source, or an evaluation has no shares by name.
     """
     check_integer("n_sources", n_sources, 0)
@@ -185,7 +187,7 @@ def plot_member_trust(source: Any) -> go.Figure:
             history or facade.
 
     Raises:
-        ValueError: If no evaluation was proposed by a committee.
+        ValueError: If no evaluation was proposed by a committee, or a share is no finite number.
         TypeError: If no adapter knows the source, or an evaluation has no shares by name.
     """
     numbers, each = _read_shares(
@@ -228,6 +230,11 @@ def _read_shares(part: str, source: Any, none: str) -> tuple[IntArray, dict[Hash
                 "Shares are given by name, by number of the evaluation, such as"
                 f" {{12: {{'svm': 0.4, 'knn': 0.6}}}}; got {named!r} for {number!r}."
             )
+        for name, share in named.items():
+            if finite_or_none(share) is None:
+                raise ValueError(
+                    f"A share must be a finite number, got {share!r} of {name!r} for {number!r}."
+                )
     numbers = np.array(sorted(shares))
     found = dict.fromkeys(name for number in numbers.tolist() for name in shares[number])
     each = {n: np.array([shares[k].get(n, 0.0) for k in numbers.tolist()]) for n in found}

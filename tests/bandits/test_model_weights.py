@@ -229,6 +229,17 @@ def test_volume_of_a_finite_branch_is_the_number_of_its_configurations(forbidden
     assert found["a"] != found["b"] != found["c"] == 1
 
 
+def test_what_needs_a_parent_not_to_have_a_value_is_in_the_branches_without_it() -> None:
+    space = ConfigurationSpace()
+    model, kind = Categorical("model", ["a", "b"]), Categorical("kind", [0, 1, 2])
+    o = OrdinalHyperparameter("o", list(range(5)))
+    space.add(model, kind, o)
+    space.add(EqualsCondition(kind, model, "a"), NotEqualsCondition(o, kind, 1))
+    assert hyperparameter_counts(space) == {"a": 2, "b": 1}
+    volumes = {option: math.exp(volume) for option, volume in log_volumes(space).items()}
+    assert volumes == pytest.approx({"a": 1 + 2 * 5, "b": 5})
+
+
 def test_forbidden_options_are_never_drawn() -> None:
     space = ConfigurationSpace()
     model, x = Categorical("model", ["a", "b", "c"], default="c"), Float("x", (0, 1))

@@ -122,6 +122,13 @@ def test_a_home_folder_may_be_written_as_a_tilde(
     assert asked == [str(folder)]
 
 
+def test_a_folder_without_runs_is_no_memory(tmp_path: Path) -> None:
+    with pytest.raises(
+        ValueError, match="is a folder in which no runs are recorded: name a store"
+    ):
+        read_memory(tmp_path)
+
+
 @pytest.mark.parametrize("exclude", [["a", "b"], ("a", "b", "c")])
 def test_an_exclusion_of_everything_is_named(exclude: Any) -> None:
     for memory in (records("a", "b"), MetaDataset.from_records(records("a", "b"))):

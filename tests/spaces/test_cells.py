@@ -16,6 +16,7 @@ from ConfigSpace import (
     Beta,
     BetaIntegerHyperparameter,
     Categorical,
+    Configuration,
     ConfigurationSpace,
     Constant,
     EqualsCondition,
@@ -375,6 +376,36 @@ def test_what_must_not_be_active() -> None:
     assert {half["a"].to_value(v) for v in rows[:, 0]} == {1, 2}
 
 
+@pytest.mark.parametrize(
+    ("domains", "n"),
+    [
+        ({}, 3 + 2 * (1 + 3 * 3)),
+        ({"algorithm": ("knn",)}, 3),  # what is never active is never equal
+        ({"algorithm": ("svm",)}, 1 + 3 * 3),
+        ({"algorithm": ("knn", "svm")}, 3 + 1 + 3 * 3),  # inactive by default
+        ({"degree": Range(2, 4)}, 3 + 2 * 3 * 3),
+        ({"degree": Range(1, 1)}, 3 + 2 * 1),
+        ({"algorithm": ("svm",), "degree": Range(1, 1)}, 1),
+        ({"algorithm": ("knn", "svm"), "degree": Range(1, 2), "shift": (0, 2)}, 2 + 1 + 2),
+    ],
+)
+def test_what_is_inactive_is_not_equal(domains: dict[str, Any], n: int) -> None:
+    space = ConfigurationSpace()
+    algorithm = Categorical("algorithm", ["knn", "svm", "tree"], default="tree")
+    degree, shift = Integer("degree", (1, 4)), OrdinalHyperparameter("shift", [0, 1, 2])
+    space.add(algorithm, degree, shift)
+    space.add(
+        InCondition(degree, algorithm, ["svm", "tree"]), NotEqualsCondition(shift, degree, 1)
+    )
+    part = restrict_space(space, domains)
+    assert part is not None
+    rows = VectorSpace(part).enumerate(99)
+    assert rows is not None and len(rows) == n
+    assert_active(part, rows)
+    for row in rows:
+        Configuration(space, decoded(part, row))
+
+
 # Bad input
 
 
@@ -484,7 +515,7 @@ def spaces(draw: st.DrawFn, *, finite: bool) -> ConfigurationSpace:
         space.add(hps, conditions, clauses)
     except (
         ForbiddenValueError,  # the default is forbidden, which ConfigSpace does not allow
-        # its own check takes an inactive parent as "not equal"
+        # the parent of a "not equal" is inactive by default, which it does not allow either
         ActiveHyperparameterNotSetError,
         InactiveHyperparameterSetError,
     ):
@@ -511,6 +542,12 @@ def accepts(space: ConfigurationSpace, values: Value) -> bool:
     return active == set(values) and bool(view.allowed(row)[0])
 
 
+def assert_active(space: ConfigurationSpace, rows: FloatArray) -> None:
+    """That the values of vectors (n, d) are those of all hyperparameters active to ConfigSpace."""
+    for row in rows:
+        assert set(decoded(space, row)) == space.get_active_hyperparameters(row)
+
+
 def cells_of(space: ConfigurationSpace, k: int) -> Partition:
     assume(any(space[n].size > 1 for n in space.unconditional_hyperparameters))
     return partition(space, k, max_arms=12)
@@ -522,11 +559,13 @@ def test_cells_of_finite_spaces_are_a_partition(space: ConfigurationSpace, k: in
     cells = cells_of(space, k)
     rows = VectorSpace(space).enumerate(10**6)
     assert rows is not None
+    assert_active(space, rows[:200])
     whole = {frozenset(decoded(space, row).items()) for row in rows}
     seen: set[frozenset[tuple[str, Any]]] = set()
     for cell in cells:
         inner = VectorSpace(cell.space).enumerate(10**6)
         assert inner is not None and len(inner)
+        assert_active(cell.space, inner[:200])
         found = {frozenset(decoded(cell.space, row).items()) for row in inner}
         assert not found & seen
         assert all([c.contains(dict(f)) for c in cells].count(True) == 1 for f in found)

@@ -9,11 +9,21 @@ from typing import Any
 import numpy as np
 import pytest
 from ConfigSpace import (
+    AndConjunction,
+    Categorical,
+    Configuration,
     ConfigurationSpace,
+    EqualsCondition,
     Float,
+    GreaterThanCondition,
+    InCondition,
     Integer,
+    LessThanCondition,
+    NotEqualsCondition,
+    OrConjunction,
     OrdinalHyperparameter,
 )
+from ConfigSpace.exceptions import ActiveHyperparameterNotSetError, InactiveHyperparameterSetError
 from ConfigSpace.forbidden import (
     ForbiddenAndConjunction,
     ForbiddenEqualsClause,
@@ -25,7 +35,7 @@ from ConfigSpace.forbidden import (
     ForbiddenOrConjunction,
 )
 
-from automl_plugins.spaces.conditions import Rule, infer_rules
+from automl_plugins.spaces.conditions import Rule, infer_rules, is_active
 from automl_plugins.spaces.vector_space import VectorSpace
 
 NAN = math.nan
@@ -80,6 +90,52 @@ def test_rules_by_hand(
     values = {name: np.array(column, dtype=float) for name, column in columns.items()}
     found = infer_rules(values, categories=categories.split(), integers=integers.split())
     assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("make", "holds"),
+    [
+        (lambda c, p, _: EqualsCondition(c, p, 1), False),
+        (lambda c, p, _: NotEqualsCondition(c, p, 1), True),
+        (lambda c, p, _: InCondition(c, p, [0, 1]), False),
+        (lambda c, p, _: InCondition(c, p, list(range(9))), False),  # more than are compared
+        (lambda c, p, _: LessThanCondition(c, p, 9), False),
+        (lambda c, p, _: GreaterThanCondition(c, p, 0), False),
+        (
+            lambda c, p, a: AndConjunction(
+                NotEqualsCondition(c, p, 1), EqualsCondition(c, a, "off")
+            ),
+            True,
+        ),
+        (
+            lambda c, p, a: AndConjunction(
+                NotEqualsCondition(c, p, 1), EqualsCondition(c, a, "on")
+            ),
+            False,
+        ),
+        (
+            lambda c, p, a: OrConjunction(
+                EqualsCondition(c, a, "on"), NotEqualsCondition(c, p, 1)
+            ),
+            True,
+        ),
+    ],
+)
+def test_what_holds_of_an_inactive_parent_is_what_configspace_holds(
+    make: Callable[..., Any], holds: bool
+) -> None:
+    space = ConfigurationSpace()
+    a, p, x = Categorical("a", ["on", "off"]), Integer("p", (0, 9)), Float("x", (0.0, 1.0))
+    space.add(a, p, x)
+    space.add(EqualsCondition(p, a, "on"), make(x, p, a))
+    found = [{"a": "off"}, {"a": "off", "x": 0.5}]
+    right, wrong = found[holds], found[not holds]
+    Configuration(space, right)
+    with pytest.raises((ActiveHyperparameterNotSetError, InactiveHyperparameterSetError)):
+        Configuration(space, wrong)
+    assert is_active(space, "x", {"a": "off"}) is holds
+    active = VectorSpace(space).activate(np.array([[1.0, 0.35, 0.5]]))  # a, p, x
+    assert np.isnan(active).tolist() == [[False, True, not holds]]
 
 
 RELATIONS: dict[Any, Callable[[Any, Any], bool]] = {

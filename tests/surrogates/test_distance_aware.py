@@ -58,6 +58,12 @@ def test_gaps_against_brute_force() -> None:
     assert typical_gap(a[:1]) == typical_gap(a[[0, 0]]) == 1.0
 
 
+def test_points_that_were_all_observed_twice_have_no_gap() -> None:
+    for seed in range(50):  # in some of the draws distances of 0 are 1e-8 by rounding
+        points = np.random.default_rng(seed).random((20, 10))
+        assert typical_gap(np.repeat(points, 2, axis=0)) == 1.0
+
+
 def test_the_floor_and_the_scale_of_the_targets() -> None:
     std = DistanceAware(QuantileBoosting(), floor=0.2, random_state=0).fit(X, Y).predict(X)[1]
     assert std.min() >= 0.2 * Y.std()

@@ -212,6 +212,8 @@ UNTIMED = ArmReport(("a",), ArmRecords.of([0], [0.5]), [0.5])
         (plot_member_trust, {"source": 3}, TypeError, "Cannot read the members' trust of a int"),
         (plot_source_weights, {"source": {12: 3}}, TypeError, "by name, .* got 3 for 12"),
         (plot_member_trust, {"source": {"a": [3]}}, TypeError, r"by name, .* got \[3\] for 'a'"),
+        (plot_member_trust, {"source": {3: {"a": NAN}}}, ValueError, "got nan of 'a' for 3"),
+        (plot_source_weights, {"source": {3: {"a": None}}}, ValueError, "got None of 'a' for 3"),
         (plot_source_weights, {"n_sources": -1}, ValueError, "n_sources"),
         (plot_source_weights, {"n_sources": 1.5}, TypeError, "n_sources"),
         (plot_source_weights, {"n_sources": True}, TypeError, "n_sources"),

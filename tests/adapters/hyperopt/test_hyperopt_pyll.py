@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from automl_plugins.adapters.hyperopt import optimizer, translate
 from automl_plugins.adapters.hyperopt._pyll import expression, labels
+from automl_plugins.adapters.hyperopt.space import ExpressionSpace
 from ConfigSpace import (
     AndConjunction,
     BetaFloatHyperparameter,
@@ -119,6 +120,23 @@ def test_children_of_one_categorical_are_nested_others_always_drawn() -> None:
     assert rf == {"trees", "both", "not nb"}
     assert nb == {"C", "both"}
     Domain(None, expr)  # shared nodes are not duplicates
+
+
+def test_what_is_active_without_its_parent_is_not_nested_in_it() -> None:
+    space = ConfigurationSpace()
+    model, kernel = Categorical("model", ["svm", "rf"]), Categorical("kernel", ["lin", "rbf"])
+    gamma, shift = Float("gamma", (0.0, 1.0)), Float("shift", (0.0, 1.0))
+    space.add(model, kernel, gamma, shift)
+    space.add(EqualsCondition(kernel, model, "svm"), NotEqualsCondition(gamma, kernel, "lin"))
+    space.add(NotEqualsCondition(shift, model, "svm"))
+    expr = expression(space)
+    assert set(expr) == {"model", "gamma"}
+    svm, rf = (set(labels(option)) for option in expr["model"].pos_args[1:])
+    assert (svm, rf) == ({"kernel"}, {"shift"})
+    read = ExpressionSpace(space).values
+    drawn = {"model": 1, "gamma": 0.5, "shift": 0.25}
+    assert read(drawn) == {"model": "rf", "gamma": 0.5, "shift": 0.25}
+    assert read({"model": 0, "kernel": 0, "gamma": 0.5}) == {"model": "svm", "kernel": "lin"}
 
 
 def test_the_objective_gets_the_values_and_the_space_comes_back() -> None:

@@ -128,6 +128,28 @@ def test_trials_that_were_asked_for_are_left_to_whoever_asked(tmp_path: Path) ->
     assert asked.config not in seen and smac.runhistory.get_running_trials() == [asked]
 
 
+def test_a_search_that_is_reset_forgets_what_was_asked_for_and_interrupted(tmp_path: Path) -> None:
+    calls = []
+
+    def interrupted(config: Configuration, seed: int = 0) -> float:
+        calls.append(config)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return target(config)
+
+    smac = facade(tmp_path, Watched(), function=interrupted, n_trials=4)
+    asked = smac.ask()
+    for _ in range(2):
+        smac.optimizer.ask()
+    with pytest.raises(KeyboardInterrupt):
+        search(smac)
+    smac.optimizer.reset()
+    assert smac.optimizer.remaining_trials == 4
+    smac.runhistory.add_running_trial(asked)  # by a worker, which is interrupted
+    search(smac)
+    assert calls[1] == asked.config and smac.runhistory.running == 0
+
+
 def test_interrupted_trials_with_cutoffs_stay(tmp_path: Path) -> None:
     """SMAC does not store their cutoffs, without which its runner raises."""
 

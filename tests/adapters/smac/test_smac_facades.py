@@ -25,9 +25,11 @@ from automl_plugins.adapters.smac import (
 from automl_plugins.adapters.smac.replaying import SMACSearch
 from ConfigSpace import ConfigurationSpace
 from smac import HyperparameterOptimizationFacade, Scenario
-from smac.acquisition.function import EI, EIPS
+from smac.acquisition.function import EI, EIPS, LCB
+from smac.acquisition.maximizer import LocalAndSortedRandomSearch
 from smac.callback import Callback
 from smac.facade.abstract_facade import AbstractFacade
+from smac.initial_design import RandomInitialDesign
 from smac.intensifier.intensifier import Intensifier
 from smac.main.config_selector import ConfigSelector
 from smac.model.random_model import RandomModel
@@ -127,6 +129,73 @@ def test_parts_of_the_model_hand_over_to_smac(tmp_path: Path, part: dict[str, An
     assert meta["model"]["name"] == "SurrogateModel"
     seconds = meta["runhistory_encoder"]["name"] == "CostAndSecondsEncoder"
     assert seconds == (meta["acquisition_function"]["name"] == "EIPerSecond")
+
+
+class OwnModel(GBQRFacade):
+    """A facade that is varied as those of SMAC are."""
+
+    @staticmethod
+    def get_model(scenario: Scenario) -> SurrogateModel:  # type: ignore[override]
+        return SurrogateModel(scenario.configspace, RandomForest(), seed=scenario.seed)
+
+    @staticmethod
+    def get_initial_design(scenario: Scenario) -> RandomInitialDesign:  # type: ignore[override]
+        return RandomInitialDesign(scenario, n_configs=3, max_ratio=1.0)
+
+    @staticmethod
+    def get_acquisition_function(scenario: Scenario) -> LCB:  # type: ignore[override]
+        return LCB()
+
+    @staticmethod
+    def get_acquisition_maximizer(  # type: ignore[override]
+        scenario: Scenario,
+    ) -> LocalAndSortedRandomSearch:
+        return few_candidates(scenario)
+
+
+def test_parts_of_a_subclass_are_used(tmp_path: Path) -> None:
+    smac = facade(tmp_path, kind=OwnModel, n_trials=5)
+    assert len(search(smac)) == 5
+    selector = smac.intensifier.config_selector
+    assert type(selector) is ConfigSelector
+    assert isinstance(selector._acquisition_function, LCB)
+    assert isinstance(selector._model, SurrogateModel)
+    assert isinstance(selector._model.surrogate, RandomForest)
+    assert smac.scenario.meta["initial_design"]["n_configs"] == 3
+    assert "Initial Design: Random" in origins(smac)
+    assert "Initial Design: Sobol" not in origins(smac)
+
+    given = QuantileBound()
+    smac = facade(tmp_path / "given", kind=OwnModel, acquisition_function=given)
+    assert smac.intensifier.config_selector._acquisition_function is given
+    with pytest.raises(ValueError, match="n_startup would not be used: acquisition_function"):
+        facade(tmp_path, kind=OwnModel, n_startup=4)
+
+
+def test_a_later_selector_of_a_subclass_chooses(tmp_path: Path) -> None:
+    class Later(OwnModel):
+        @staticmethod
+        def get_config_selector(scenario: Scenario) -> ProposerConfigSelector:  # type: ignore[override]
+            return ProposerConfigSelector(scenario, Watched())
+
+    smac = facade(tmp_path, kind=Later)
+    assert isinstance(selector_of(smac).proposer, Watched)
+
+
+def test_the_random_design_of_a_subclass_is_used(tmp_path: Path) -> None:
+    class OwnRandom(GBQRFacade):
+        @staticmethod
+        def get_random_design(scenario: Scenario) -> ProbabilityRandomDesign:  # type: ignore[override]
+            return ProbabilityRandomDesign(1.0, seed=0)
+
+    smac = facade(tmp_path / "own", kind=OwnRandom, n_trials=6)
+    search(smac)
+    assert origins(smac) == ["Proposer: random"] * 6
+    none = ProbabilityRandomDesign(0.0, seed=0)
+    selector = partial(ProposerConfigSelector, proposer=Watched(), random_design=none)
+    smac = facade(tmp_path / "given", kind=OwnRandom, n_trials=6, config_selector=selector)
+    search(smac)
+    assert origins(smac) == ["Proposer: model"] * 6
 
 
 def test_another_proposer_or_smacs_selector(tmp_path: Path) -> None:

@@ -306,8 +306,13 @@ def test_what_is_no_configuration_of_the_space_is_refused_before_it_is_stored(
     assert smac.ask().config.config_space == smac.scenario.configspace
 
 
-def test_the_default_configuration_does_not_fill_the_search_space(tmp_path: Path) -> None:
-    smac = facade(tmp_path, Watched(), initial_design=partial(DefaultInitialDesign))
+@pytest.mark.parametrize(
+    "given", [{"initial_design": partial(DefaultInitialDesign)}, {"use_default_config": True}]
+)
+def test_the_default_configuration_does_not_fill_the_search_space(
+    tmp_path: Path, given: dict[str, Any]
+) -> None:
+    smac = facade(tmp_path, Watched(), **given)
     config = smac.ask().config
     assert config == smac.scenario.configspace.get_default_configuration()
     assert selector_of(smac).explain(config).origin == "foreign"

@@ -12,7 +12,15 @@ import pytest
 from automl_plugins.adapters.smac import ADAPTER, GBQRFacade
 from automl_plugins.adapters.smac.rows import Rows, adjusted_means, loss_budget
 from automl_plugins.adapters.smac.trials import canonical, runs_of
-from ConfigSpace import Categorical, Configuration, ConfigurationSpace, Float, InCondition
+from ConfigSpace import (
+    Categorical,
+    Configuration,
+    ConfigurationSpace,
+    EqualsCondition,
+    Float,
+    InCondition,
+    NotEqualsCondition,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from smac import RunHistory, Scenario
@@ -233,6 +241,31 @@ def test_vectors_are_kept_until_an_id_is_given_to_another_configuration() -> Non
     rows.read(run_history((0, {})))
     found = rows.read(run_history((1, {})))
     np.testing.assert_array_equal(found.vectors[0], canonical(CONFIGS[1]))
+
+
+def test_what_an_inactive_parent_makes_active_is_searched_and_read(tmp_path: Path) -> None:
+    space = ConfigurationSpace(seed=0)
+    algorithm, kernel = Categorical("algo", ["svm", "tree"]), Categorical("kernel", ["rbf", "lin"])
+    gamma = Float("gamma", (0.0, 1.0))
+    space.add(algorithm, kernel, gamma)
+    space.add(EqualsCondition(kernel, algorithm, "svm"), NotEqualsCondition(gamma, kernel, "lin"))
+
+    def count(config: Configuration, seed: int = 0) -> float:
+        return len(config)
+
+    run = Scenario(
+        space, name="t", n_trials=14, deterministic=True, output_directory=tmp_path, seed=1
+    )
+    smac = GBQRFacade(run, count, logging_level=False)
+    smac.optimize()
+    for config in smac.runhistory.get_configs():
+        config.check_valid_configuration()
+    found = ADAPTER.read_task(run.output_directory).configurations
+    assert {frozenset(values) for values in found if values["algo"] == "tree"} == {
+        frozenset(("algo", "gamma"))
+    }
+    again = GBQRFacade(run, count, logging_level=False, overwrite=False)
+    assert len(again.runhistory) == 14
 
 
 def test_choices_are_searched_and_read_as_they_are(tmp_path: Path) -> None:
