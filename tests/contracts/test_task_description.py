@@ -1,6 +1,6 @@
 """A task may be described by its meta-features or its data, with the same result everywhere."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -70,7 +70,7 @@ each_door_and_method = pytest.mark.parametrize(
 
 
 @cache
-def described() -> dict[str, float]:
+def described() -> Mapping[str, float]:
     return meta_features(X, Y)
 
 
