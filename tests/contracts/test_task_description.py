@@ -13,7 +13,7 @@ from ConfigSpace import ConfigurationSpace
 from hyperopt import Trials, fmin, hp
 
 from automl_plugins import recipes
-from automl_plugins.meta import MetaDataset, TaskRecord, meta_features
+from automl_plugins.meta import MetaDataset, MetaFeatures, TaskRecord, meta_features
 from automl_plugins.records.history import History
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
@@ -70,7 +70,7 @@ each_door_and_method = pytest.mark.parametrize(
 
 
 @cache
-def described() -> dict[str, float]:
+def described() -> MetaFeatures:
     return meta_features(X, Y)
 
 
