@@ -128,7 +128,7 @@ def test_what_holds_of_an_inactive_parent_is_what_configspace_holds(
     a, p, x = Categorical("a", ["on", "off"]), Integer("p", (0, 9)), Float("x", (0.0, 1.0))
     space.add(a, p, x)
     space.add(EqualsCondition(p, a, "on"), make(x, p, a))
-    found = [{"a": "off"}, {"a": "off", "x": 0.5}]
+    found: list[dict[str, Any]] = [{"a": "off"}, {"a": "off", "x": 0.5}]
     right, wrong = found[holds], found[not holds]
     Configuration(space, right)
     with pytest.raises((ActiveHyperparameterNotSetError, InactiveHyperparameterSetError)):

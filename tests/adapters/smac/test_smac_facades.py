@@ -131,23 +131,23 @@ def test_parts_of_the_model_hand_over_to_smac(tmp_path: Path, part: dict[str, An
     assert seconds == (meta["acquisition_function"]["name"] == "EIPerSecond")
 
 
-class OwnModel(GBQRFacade):
+class OwnModel(GBQRFacade):  # type: ignore[misc]
     """A facade that is varied as those of SMAC are."""
 
     @staticmethod
-    def get_model(scenario: Scenario) -> SurrogateModel:  # type: ignore[override]
+    def get_model(scenario: Scenario) -> SurrogateModel:
         return SurrogateModel(scenario.configspace, RandomForest(), seed=scenario.seed)
 
     @staticmethod
-    def get_initial_design(scenario: Scenario) -> RandomInitialDesign:  # type: ignore[override]
+    def get_initial_design(scenario: Scenario) -> RandomInitialDesign:
         return RandomInitialDesign(scenario, n_configs=3, max_ratio=1.0)
 
     @staticmethod
-    def get_acquisition_function(scenario: Scenario) -> LCB:  # type: ignore[override]
+    def get_acquisition_function(scenario: Scenario) -> LCB:
         return LCB()
 
     @staticmethod
-    def get_acquisition_maximizer(  # type: ignore[override]
+    def get_acquisition_maximizer(
         scenario: Scenario,
     ) -> LocalAndSortedRandomSearch:
         return few_candidates(scenario)
@@ -175,7 +175,7 @@ def test_parts_of_a_subclass_are_used(tmp_path: Path) -> None:
 def test_a_later_selector_of_a_subclass_chooses(tmp_path: Path) -> None:
     class Later(OwnModel):
         @staticmethod
-        def get_config_selector(scenario: Scenario) -> ProposerConfigSelector:  # type: ignore[override]
+        def get_config_selector(scenario: Scenario) -> ProposerConfigSelector:
             return ProposerConfigSelector(scenario, Watched())
 
     smac = facade(tmp_path, kind=Later)
@@ -183,9 +183,9 @@ def test_a_later_selector_of_a_subclass_chooses(tmp_path: Path) -> None:
 
 
 def test_the_random_design_of_a_subclass_is_used(tmp_path: Path) -> None:
-    class OwnRandom(GBQRFacade):
+    class OwnRandom(GBQRFacade):  # type: ignore[misc]
         @staticmethod
-        def get_random_design(scenario: Scenario) -> ProbabilityRandomDesign:  # type: ignore[override]
+        def get_random_design(scenario: Scenario) -> ProbabilityRandomDesign:
             return ProbabilityRandomDesign(1.0, seed=0)
 
     smac = facade(tmp_path / "own", kind=OwnRandom, n_trials=6)
