@@ -18,6 +18,7 @@ from ConfigSpace import (
     ForbiddenAndConjunction,
     ForbiddenEqualsClause,
     Integer,
+    NotEqualsCondition,
     OrdinalHyperparameter,
 )
 
@@ -87,6 +88,22 @@ def test_a_list_is_the_tuple_that_was_recorded() -> None:
     table = Table.from_frame(frame, name="t", loss="loss")
     assert table.find({"layers": [8, 8]}) == table.find({"layers": (8, 8)}) == Answer(0, 0.0)
     assert table.find({"layers": [4, [2, None]]}) == Answer(1, 0.0)
+
+
+def test_what_an_inactive_parent_makes_active_is_recorded() -> None:
+    space = ConfigurationSpace()
+    kernel = Categorical("kernel", ["linear", "rbf"], default="rbf")
+    gamma = OrdinalHyperparameter("gamma", [0.1, 1.0], default_value=1.0)
+    shift = OrdinalHyperparameter("shift", [0, 1])
+    space.add(kernel, gamma, shift, OrdinalHyperparameter("c", [1, 10, 100]))
+    space.add(EqualsCondition(gamma, kernel, "rbf"), NotEqualsCondition(shift, gamma, 0.1))
+    linear = [{"kernel": "linear", "c": c, "shift": s} for c in (1, 10, 100) for s in (0, 1)]
+    low = [{"kernel": "rbf", "gamma": 0.1, "c": c} for c in (1, 10, 100)]
+    high = [{**v, "kernel": "rbf", "gamma": 1.0} for v in linear]
+    table = Table("svm", space, grid := linear + low + high, np.arange(15))
+    assert table.complete
+    assert [table.find(config).row for config in grid] == [*range(15)]
+    assert [table.config(row) for row in range(15)] == grid
 
 
 def test_inactive_values_are_ignored_in_what_is_asked() -> None:
