@@ -9,7 +9,6 @@ indexed by their number, and a ``Conditional`` surrogate then takes in others.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
@@ -41,7 +40,7 @@ from automl_plugins.proposers.models import (
     likely_to_succeed,
     schedule,
 )
-from automl_plugins.proposers.proposal import Proposal, Repeats
+from automl_plugins.proposers.proposal import Proposal, Question
 from automl_plugins.proposers.refits import SharedFits, digest, total_seconds
 from automl_plugins.proposers.targets import all_alike, is_informative
 from automl_plugins.records.history import History
@@ -68,7 +67,6 @@ _WIDE = 20  # hyperparameters beyond which local searches take long: there many 
 _SHORTER_ASCENT = 10  # gradients, from many rows on
 _FEWER_CANDIDATES = 300  # from very many rows on; with fewer rows, searches of grids were worse
 _FEWER_STARTS = dict(n_observed=3, n_candidates=2)  # as the candidates
-_MAX_REDRAWS = 8  # batches without a new configuration before giving up
 
 _PROMISE = 0.05  # promised losses below it are nearly the best, see ``Promising``
 
@@ -153,51 +151,6 @@ class ProposerSettings(ModelSettings):
         check_share("cost_exponent", self.cost_exponent)
 
 
-@dataclass(frozen=True)
-class _Question:
-    """The arguments of a proposal, see ``Proposer``, with what is derived from them."""
-
-    space: VectorSpace
-    history: History
-    k: int
-    fixed: FloatArray | None
-    rng: np.random.Generator
-
-    @cached_property
-    def repeats(self) -> Repeats:
-        return Repeats(self.space, self.history, self.k)
-
-    @cached_property
-    def earlier(self) -> History:
-        return self.history.before(self.k)
-
-    def unseen(self, n: int) -> tuple[FloatArray, bool]:
-        """Candidates (m, d) that repeat nothing, and whether they are all that is left.
-
-        Copies of running ones, then observed ones, only if nothing else is left; forbidden ones
-        only if the ``fixed`` values make all draws forbidden.
-        """
-        space, fixed = self.space, self.fixed
-        pool = space.enumerate(n) if fixed is None else None
-        for _ in range(_MAX_REDRAWS):
-            if pool is not None:
-                break
-            drawn = space.complete(space.sample(n, self.rng), self.rng, fixed)
-            legal = drawn[space.allowed(drawn)]
-            fresh = legal[~self.repeats.among(legal)]
-            if len(fresh):
-                return fresh, False
-            pool = space.enumerate(n + 2 * len(self.history)) if fixed is None else None
-        complete = pool is not None
-        if pool is None:
-            pool = legal if len(legal) else drawn
-        for mask in (self.repeats.among(pool), self.repeats.seen(pool)):
-            if not mask.all():
-                pool = pool[~mask]
-                break
-        return pool, complete
-
-
 class ModelBasedProposer:
     """Proposes configurations with the given settings; its only state is a cache."""
 
@@ -220,7 +173,7 @@ class ModelBasedProposer:
         settings, rng = self.settings, streams.generator("candidates", k)
         # ``given`` has the user's values only: a turn of ``balance`` fixes a branch in ``asked``,
         # and the incumbent to improve on may lie in another one.
-        asked = given = _Question(space, history, k, fixed, rng)
+        asked = given = Question(space, history, k, fixed, rng)
         starting = self.starts(space, history, k)
         if starting or (settings.interleave is not None and k % settings.interleave == 0):
             pool, _ = asked.unseen(_DESIGN_POOL)
@@ -301,7 +254,7 @@ class ModelBasedProposer:
         )
         return models, total_seconds(fit_seconds, seconds)
 
-    def _with_incumbent_in_reach(self, models: FittedModels, given: _Question) -> FittedModels:
+    def _with_incumbent_in_reach(self, models: FittedModels, given: Question) -> FittedModels:
         """The models, whose incumbent may lie outside a range that has shrunk, or a fixed value.
 
         Nothing improves on it then, and expected improvement would look for the least certain
@@ -318,7 +271,7 @@ class ModelBasedProposer:
             vectors, _ = given.unseen(_DESIGN_POOL)
         return models.improving_on(given.space.features(vectors))
 
-    def _best(self, asked: _Question, models: FittedModels, fit_seconds: float | None) -> Proposal:
+    def _best(self, asked: Question, models: FittedModels, fit_seconds: float | None) -> Proposal:
         settings, space, rng = self.settings, asked.space, asked.rng
         n_candidates, search = _effort(settings, space.d, models.learnt.n_rows)
         first, complete = asked.unseen(n_candidates)
@@ -356,7 +309,7 @@ class ModelBasedProposer:
             shares=models.shares,
         )
 
-    def _score(self, asked: _Question, models: FittedModels) -> tuple[FittedModels, Score]:
+    def _score(self, asked: Question, models: FittedModels) -> tuple[FittedModels, Score]:
         """The models conditioned on running evaluations, and the score to maximise."""
         settings, space = self.settings, asked.space
         # Running evaluations, and finished ones newer than the model, are unknown to it.
@@ -421,7 +374,7 @@ class ModelBasedProposer:
         return features[radii > 0.0], radii[radii > 0.0]
 
     def _choose_recorded(
-        self, asked: _Question, models: FittedModels, vector: FloatArray
+        self, asked: Question, models: FittedModels, vector: FloatArray
     ) -> FloatArray:
         """The new ones of the best recorded configurations (n, d); none to keep ``vector``."""
         surrogate, template, space = models.surrogate, self.settings.surrogate, asked.space

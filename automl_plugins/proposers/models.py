@@ -19,6 +19,7 @@ from automl_plugins.proposers.targets import (
     TARGETS,
     Target,
     Targets,
+    choose_rows,
     effective_losses,
     transform,
     with_diverged_as_failed,
@@ -142,7 +143,7 @@ class Learnt:
         # Failed and infeasible rows come last, however good their losses: f* is that of the first.
         order = np.lexsort((known, targets.values, ~history.successful[known]))
         drawn = streams.generator("rows", len(history))
-        rows = thin_out(targets.values, settings.max_rows, drawn)
+        rows = choose_rows(targets.values, settings.max_rows, drawn)
         return cls(
             targets=targets,
             rows=rows,
@@ -445,14 +446,3 @@ def _with_incumbent(
 def incumbents(rows: IntArray, success: BoolArray) -> IntArray:
     """The first of ``rows`` (n,), n > 0, best first: those of ``success`` if the best one is."""
     return np.asarray(rows[success[rows] == success[rows[0]]][:_INCUMBENTS])
-
-
-def thin_out(targets: FloatArray, max_rows: int | None, rng: np.random.Generator) -> IntArray:
-    """Positions of at most ``max_rows`` rows: the best half, the others drawn at random."""
-    n = len(targets)
-    if max_rows is None or n <= max_rows:
-        return np.arange(n)
-    order = np.argsort(targets, kind="stable")
-    n_best = max_rows // 2
-    others = rng.choice(order[n_best:], max_rows - n_best, replace=False)
-    return np.sort(np.concatenate([order[:n_best], others]))

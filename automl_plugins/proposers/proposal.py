@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -28,6 +29,7 @@ Origin = Literal["design", "random", "model"]
 
 MOST_ASKING = 32  # numbers being proposed at one moment; older ones belong to dead workers
 COUNTS = ("n_rows", "n_diverged")
+_MAX_REDRAWS = 8  # batches without a new configuration before giving up
 _FACTS = ("loss", "bound", "seconds", "success")  # numbers, None where they are not modelled
 
 
@@ -286,3 +288,50 @@ def _paths(
         values = np.where(own, history.vectors[alike], np.nan)
         found.append((own, np.sort(space.keys(values))))
     return found
+
+
+@dataclass(frozen=True)
+class Question:
+    """The arguments of a proposal, see ``Proposer``, with what is derived from them."""
+
+    space: VectorSpace
+    history: History
+    k: int
+    fixed: FloatArray | None
+    rng: np.random.Generator
+
+    @cached_property
+    def repeats(self) -> Repeats:
+        """What would repeat an evaluation."""
+        return Repeats(self.space, self.history, self.k)
+
+    @cached_property
+    def earlier(self) -> History:
+        """The rows of lower numbers."""
+        return self.history.before(self.k)
+
+    def unseen(self, n: int) -> tuple[FloatArray, bool]:
+        """Candidates (m, d) that repeat nothing, and whether they are all that is left.
+
+        Copies of running ones, then observed ones, only if nothing else is left; forbidden ones
+        only if the ``fixed`` values make all draws forbidden.
+        """
+        space, fixed = self.space, self.fixed
+        pool = space.enumerate(n) if fixed is None else None
+        for _ in range(_MAX_REDRAWS):
+            if pool is not None:
+                break
+            drawn = space.complete(space.sample(n, self.rng), self.rng, fixed)
+            legal = drawn[space.allowed(drawn)]
+            fresh = legal[~self.repeats.among(legal)]
+            if len(fresh):
+                return fresh, False
+            pool = space.enumerate(n + 2 * len(self.history)) if fixed is None else None
+        complete = pool is not None
+        if pool is None:
+            pool = legal if len(legal) else drawn
+        for mask in (self.repeats.among(pool), self.repeats.seen(pool)):
+            if not mask.all():
+                pool = pool[~mask]
+                break
+        return pool, complete

@@ -240,3 +240,14 @@ def _by_progress(history: History, rows: IntArray) -> IntArray:
     budget = np.nan_to_num(history.budget[rows], nan=-np.inf)
     loss = np.nan_to_num(history.losses[rows], nan=np.inf)
     return np.asarray(rows[np.lexsort((history.number[rows], loss, -budget))])
+
+
+def choose_rows(targets: FloatArray, max_rows: int | None, rng: np.random.Generator) -> IntArray:
+    """Positions of at most ``max_rows`` rows: the best half, the others drawn at random."""
+    n = len(targets)
+    if max_rows is None or n <= max_rows:
+        return np.arange(n)
+    order = np.argsort(targets, kind="stable")
+    n_best = max_rows // 2
+    others = rng.choice(order[n_best:], max_rows - n_best, replace=False)
+    return np.sort(np.concatenate([order[:n_best], others]))

@@ -18,9 +18,8 @@ from automl_plugins.proposers.models import (
     condition,
     fit_models,
     n_conditional,
-    thin_out,
 )
-from automl_plugins.proposers.targets import Target, with_diverged_as_failed
+from automl_plugins.proposers.targets import Target, choose_rows, with_diverged_as_failed
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -38,9 +37,9 @@ POINTS = np.linspace(0.0, 1.0, 40)[:, None]
 
 def test_models_see_a_bounded_number_of_rows_the_best_half_among_them() -> None:
     targets = np.arange(100.0)
-    rows = thin_out(targets, 20, np.random.default_rng(0))
+    rows = choose_rows(targets, 20, np.random.default_rng(0))
     assert len(rows) == 20 and set(range(10)) <= set(rows.tolist())
-    assert np.array_equal(thin_out(targets, 200, np.random.default_rng(0)), np.arange(100))
+    assert np.array_equal(choose_rows(targets, 200, np.random.default_rng(0)), np.arange(100))
 
 
 def test_seconds_of_pruned_rows_are_lower_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
