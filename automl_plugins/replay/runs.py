@@ -39,7 +39,6 @@ _logger = logging.getLogger(__name__)
 Progress = bool | Literal["lines"] | None
 
 _ENTRY = {"table": str, "method": str, "seed": int, "end": int}  # of a finished run
-
 _LARGEST_SEED = 2**63 - 1  # that a column of integers holds
 
 _PROGRESS_SECONDS = 10.0  # between two lines of progress
