@@ -142,35 +142,39 @@ def find_refuted(
 def find_abandoned(
     values: Mapping[str, FloatArray], rules: Sequence[Rule], names: Collection[str]
 ) -> set[str]:
-    """Those of the ``names`` that the objective no longer asks for: renamed, or fixed.
+    """Those of the ``names`` that have another name by now.
 
-    All complete trials (n,) asked for them at first, and none of many since. What belongs to a
-    branch is abandoned with the parameter that the branch is of; else it is only out of turn.
+    All complete trials (n,) asked for them at first, and since then all ask for others in their
+    place, so many that it is no chance. What belongs to a branch leaves with the parameter that
+    the branch is of; else it is only out of turn.
     """
     by_child = {rule.child: rule for rule in rules}
+    asked = {name: ~np.isnan(values[name]) for name in names}
+    some = np.any([*asked.values()], axis=0)  # a result that was told without values says nothing
+    asked = {name: mask[some] for name, mask in asked.items()}
     gone: set[str] = set()
 
     def is_abandoned(name: str) -> bool:
-        asked = ~np.isnan(values[name])
-        if (rule := by_child.get(name)) is not None:
-            return rule.parent in gone and not asked[_last(values[rule.parent]) + 1 :].any()
-        # A condition that is not known, of two parents for example, lets trials ask now and then.
-        if not asked.any():
+        own, last = asked[name], _last(asked[name])
+        if last < 0:
             return False
-        first, last = int(asked.argmax()), _last(values[name])
-        always = bool(asked[first : last + 1].all())
+        if (rule := by_child.get(name)) is not None:
+            return rule.parent in gone and not own[_last(asked[rule.parent]) + 1 :].any()
+        # Without another in its place it may depend on what is not inferred, or have been fixed.
+        first, silent = int(own.argmax()), len(own) - 1 - last
+        others = [m for m in asked.values() if m[last + 1 :].all() and not m[: last + 1].any()]
         # Rule of succession: if n trials all asked, the next one does not by chance 1 / (n + 1).
-        silent = len(asked) - 1 - last
-        return always and (2.0 + last - first) ** -silent < _RARE
+        is_rare = (2.0 + last - first) ** -silent < _RARE
+        return bool(own[first : last + 1].all() and is_rare and others)
 
-    while new := set(filter(is_abandoned, set(names) - gone)):
+    while new := set(filter(is_abandoned, asked.keys() - gone)):
         gone |= new
     return gone
 
 
-def _last(values: FloatArray) -> int:
+def _last(asked: BoolArray) -> int:
     """Position of the last trial that asked for a parameter; -1 if none did."""
-    return int(np.flatnonzero(~np.isnan(values)).max(initial=-1))
+    return int(np.flatnonzero(asked).max(initial=-1))
 
 
 def _internal_reader(distribution: BaseDistribution) -> Callable[[Any], float | None]:

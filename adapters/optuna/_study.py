@@ -214,23 +214,26 @@ class StudyReader:
             rules = self._foresight.rules(values, view.distributions)
             rules = explain_by_stopped(rows[-_RULE_TRIALS:], view.distributions, rules)
             expected = view.expected.keys() - view.asked.keys()
-            abandoned = find_abandoned(values, rules, values.keys() & view.columns.distributions)
-            abandoned -= self._declared.keys()
+            own = view.columns.distributions.keys() - self._declared.keys()
+            every = {name: view.columns.values(name)[complete] for name in own}
+            abandoned = find_abandoned(every, rules, own)
             for name in sorted(abandoned):
                 if self.first_time(f"abandoned {name}"):
                     _logger.info(
-                        f"The newest trials have not asked for {name!r}: until one does, it is"
-                        " left out, and so are the trials that asked for it."
+                        f"{name!r} seems to have another name now: until a trial asks for it"
+                        " again, it is left out, and so are the trials that did."
                     )
             self._conditions = n, rules, find_refuted(values, rules, expected) | abandoned
-        return self._conditions[1:]
+        n, rules, gone = self._conditions
+        again = (row.distributions.keys() for row in view.columns.trials[n:] if gone)
+        return rules, gone.difference(*again)
 
     def left_out(self, view: View) -> set[str]:
         """Names that are not in the space unless they are asked for."""
         return self._rules(view)[1]
 
     def _columns_of(self, view: View, union: UnionSpace) -> StudyColumns:
-        """Finished trials, without those of another objective: of a parameter now left out."""
+        """Finished trials, without those of a parameter that has another name now."""
         gone = self.left_out(view)
         if not gone:
             return view.columns
@@ -238,7 +241,7 @@ class StudyReader:
         def is_of_space(row: StudyTrial) -> bool:
             return row.distributions.keys().isdisjoint(gone)
 
-        key = len(view.columns), union
+        key = view.columns, union
         return self._of_space.get(key, lambda: StudyColumns(filter(is_of_space, view.columns)))
 
     def history(self, view: View, union: UnionSpace) -> History:

@@ -464,7 +464,7 @@ def test_large_integers_of_a_frame_are_what_was_recorded() -> None:
                 assert table.find({"n": value}) == Answer(row, 0.0)
                 assert table.config(row) == {"n": value}
     with pytest.raises(ValueError, match="'n' has a whole number too large for a float: leave"):
-        table_of({"n": [1, 2, 10**400]})
+        table_of({"n": np.array([1, 2, 10**400], dtype=object)})
 
 
 # --- bounds ---------------------------------------------------------------------------------

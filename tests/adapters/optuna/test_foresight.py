@@ -94,6 +94,7 @@ def test_what_a_trial_should_have_asked_for_is_not_expected_any_more() -> None:
     ("asked", "abandoned"),
     [
         ([1] * 30 + [0] * 2, False),  # by chance once in 31^2
+        ([0] * 20, False),
         ([1] * 30 + [0] * 3, True),
         ([1] + [0] * 13, False),
         ([1] + [0] * 14, True),
@@ -102,21 +103,35 @@ def test_what_a_trial_should_have_asked_for_is_not_expected_any_more() -> None:
         ([1] * 30 + [0] * 30 + [1], False),
     ],
 )
-def test_what_all_trials_asked_for_and_none_does_any_more_is_abandoned(
+def test_what_all_trials_asked_for_and_all_ask_for_another_since_is_abandoned(
     asked: list[int], abandoned: bool
 ) -> None:
-    values = own(x=[0.5 if one else NAN for one in asked])
-    assert find_abandoned(values, [], ["x"]) == ({"x"} if abandoned else set())
+    n, last = len(asked), max([i for i, one in enumerate(asked) if one], default=-1)
+    x = [0.5 if one else NAN for one in asked]
+    z = [NAN] * (last + 1) + [0.5] * (n - last - 1)
+    values = own(n=[1.0] * n, x=x, z=z)
+    assert find_abandoned(values, [], SPACE) == ({"x"} if abandoned else set())
+    # Told in between without values, it says nothing.
+    more = {name: np.append(column, [NAN] * 5) for name, column in values.items()}
+    assert find_abandoned(more, [], SPACE) == ({"x"} if abandoned else set())
+
+
+def test_what_has_no_other_in_its_place_is_not_abandoned() -> None:
+    x = [0.5] * 10 + [NAN] * 30
+    for z in ([NAN] * 40, [0.5] * 40, [NAN] * 10 + [0.5, NAN] * 15, [NAN] * 12 + [0.5] * 28):
+        assert find_abandoned(own(n=[1.0] * 40, x=x, z=z), [], SPACE) == set()
+    assert find_abandoned(own(), [], SPACE) == find_abandoned({}, [], []) == set()
 
 
 def test_a_branch_is_abandoned_with_its_parameter_only() -> None:
     rules = [Rule("x", "kind", "in", (0.0,))]
-    turns = own(kind=[0.0] * 8 + [1.0] * 20, x=[0.5] * 8 + [NAN] * 20)
-    assert find_abandoned(turns, rules, ["kind", "x"]) == set()
-    renamed = own(kind=[0.0, 1.0] * 4 + [NAN] * 20, x=[0.5, NAN] * 4 + [NAN] * 20)
-    assert find_abandoned(renamed, rules, ["kind", "x"]) == {"kind", "x"}
-    kept = own(kind=[0.0] * 8 + [NAN] * 20, x=[0.5] * 28)
-    assert find_abandoned(kept, rules, ["kind", "x"]) == {"kind"}
+    late = [NAN] * 8 + [0.5] * 20
+    turns = own(kind=[0.0] * 8 + [1.0] * 20, x=[0.5] * 8 + [NAN] * 20, z=late)
+    assert find_abandoned(turns, rules, SPACE) == set()
+    renamed = own(kind=[0.0, 1.0] * 4 + [NAN] * 20, x=[0.5, NAN] * 4 + [NAN] * 20, z=late)
+    assert find_abandoned(renamed, rules, SPACE) == {"kind", "x"}
+    kept = own(kind=[0.0] * 8 + [NAN] * 20, x=[0.5] * 28, z=late)
+    assert find_abandoned(kept, rules, SPACE) == {"kind"}
 
 
 @given(

@@ -81,8 +81,8 @@ def test_a_parameter_that_got_another_name_leaves_with_its_trials(
     study.optimize(named("new"), n_trials=12)
     assert _private.read_proposal(study.trials[-1]).keys() == {"new", "n"}
     assert 0 < explain(study.trials[-1]).n_rows <= 11  # without the nine
-    assert [r.message.partition(":")[0] for r in log.records if "not asked for" in r.message] == [
-        "The newest trials have not asked for 'old'"
+    assert [r.message.partition(":")[0] for r in log.records if "another name" in r.message] == [
+        "'old' seems to have another name now"
     ]
     log.clear()
     study.optimize(named("old"), n_trials=2)  # as an objective with a condition of its own
@@ -91,11 +91,20 @@ def test_a_parameter_that_got_another_name_leaves_with_its_trials(
     assert all(r.levelname == "INFO" for r in log.records)
 
 
+def test_a_parameter_asked_for_again_is_back_at_once() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        return trial.suggest_float("new" if 20 <= trial.number < 64 else "old", 0, 1)
+
+    study = search(GBQRSampler(seed=1), objective, 66)  # rules are not inferred at the 65th trial
+    assert _private.read_proposal(study.trials[64]).keys() == {"new"}
+    assert _private.read_proposal(study.trials[65]).keys() == {"old", "new"}
+
+
 def test_a_declared_parameter_is_not_left_out() -> None:
-    declared = {"x": FloatDistribution(0, 1), "late": FloatDistribution(0, 1)}
+    declared = {"x": FloatDistribution(0, 1), "early": FloatDistribution(0, 1)}
 
     def objective(trial: optuna.Trial) -> float:
-        name = "late" if trial.number < 2 else "x"
+        name = "early" if trial.number < 2 else "x"
         return trial.suggest_float(name, 0, 1)
 
     study = search(GBQRSampler(seed=1, search_space=declared), objective, 16)
