@@ -96,16 +96,18 @@ def tame(losses: FloatArray) -> FloatArray:
 
 def _bound(distinct: FloatArray) -> FloatArray:
     """Ascending losses (n,), those beyond +-1e150 as far as +-2e150, in their order."""
-    sizes = np.clip(distinct, -HUGE, HUGE)
+    sizes = distinct.copy()
     above, below = distinct > HUGE, distinct < -HUGE
     for beyond, sign in ((above, 1.0), (below, -1.0)):
         n = int(beyond.sum())
-        sizes[beyond] = sign * HUGE * (1.0 + np.arange(n)[:: int(sign)] / max(n, 1))
+        sizes[beyond] = sign * HUGE * (1.0 + (np.arange(n) + 1.0)[:: int(sign)] / max(n, 1))
     return sizes
 
 
 def _exchange(losses: FloatArray, distinct: FloatArray, sizes: FloatArray) -> FloatArray:
     """The losses (n,) with ``sizes`` (m,) in place of their ``distinct`` values (m,)."""
+    if np.array_equal(distinct, sizes):
+        return losses.copy()
     out, known = losses.copy(), ~np.isnan(losses)
     out[known] = sizes[np.searchsorted(distinct, losses[known])]
     return out

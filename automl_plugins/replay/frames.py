@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -10,13 +11,14 @@ import numpy as np
 from ConfigSpace import ConfigurationSpace, Constant, OrdinalHyperparameter
 from ConfigSpace.hyperparameters import FloatHyperparameter, Hyperparameter, IntegerHyperparameter
 
+from automl_plugins._arguments import repeated
 from automl_plugins.arrays import FloatArray
 from automl_plugins.records.trial import Status, Trial
 from automl_plugins.spaces.choices import categorical
 from automl_plugins.spaces.conditions import Rule, as_condition, infer_rules
 from automl_plugins.spaces.ranges import ExactFloat, float_range, integer_range
 from automl_plugins.spaces.scales import scale_of_floats
-from automl_plugins.spaces.values import ABSENT, choices_of, kind_of, placer, plain, read, to_float
+from automl_plugins.spaces.values import ABSENT, choices_of, kind_of, placer, plain, read
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,6 +59,8 @@ def infer_space(
             for a float; if no cell has the text ``none``.
     """
     frame = frame.rename(columns=str)
+    if twice := repeated(frame.columns):
+        raise ValueError(f"The frame has more than one column {', '.join(map(repr, twice))}.")
     cells = cells_of(frame, none)
     known = {name: [v for v in values if v is not ABSENT] for name, values in cells.items()}
     numerical = [
@@ -65,15 +69,15 @@ def infer_space(
         if frame[name].dtype.name != "category" and all(kind_of(v) == "number" for v in values)
     ]
     for name in numerical:
-        if any(type(v) is int and math.isinf(to_float(v)) for v in known[name]):
+        if any(type(v) is int and abs(v) > sys.float_info.max for v in known[name]):
             raise ValueError(
                 f"Column {name!r} has a whole number too large for a float: leave its rows out, or"
                 " write it as text."
             )
     if isinstance(log, str) and log != "auto":
         raise ValueError(f"log must be 'auto' or names of columns, got {log!r}: [{log!r}].")
-    wanted = set() if isinstance(log, str) else set(log)
-    grid = set(grid)
+    wanted = set() if isinstance(log, str) else set(map(str, log))
+    grid = set(map(str, grid))
     if wrong := sorted((wanted | grid) - set(numerical)):
         raise ValueError(
             f"log and grid take numerical columns ({', '.join(sorted(numerical)) or 'none here'}),"

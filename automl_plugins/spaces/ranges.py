@@ -45,6 +45,7 @@ from automl_plugins.spaces.scales import (
     Scale,
     Steps,
     count_floats,
+    floats_within,
     is_narrow,
     scale_of_floats,
     scale_of_integers,
@@ -81,9 +82,10 @@ def integer_range(
     """
     low, high = int(low), int(high)
     _check(name, low, high, log)
-    exact = max(-low, high) <= MOST_EXACT and high - low < MOST_EXACT
+    least, most = floats_within(low, high)
+    exact = max(-least, most) <= MOST_EXACT and 0.0 < most - least < MOST_EXACT
     if exact and not (log and is_narrow(low, high)):
-        return Integer(name, (low, high), log=log, default=default)
+        return Integer(name, (int(least), int(most)), log=log, default=default)
     if (scale := scale_of_integers(low, high, log)) is None:
         raise ValueError(
             f"The range of {name!r}, {low} to {high}, has no two integers that 64-bit floats"

@@ -104,7 +104,7 @@ class LinearScale(Scale):
         if not self.is_rounded:
             return values
         # The number next to the end may have the same vector: the end counts.
-        return self._correct(np.where(vector < 1.0, np.rint(values), self.high), vector)
+        return self._correct(np.where(vector >= 1.0, self.high, np.rint(values)), vector)
 
     def _correct(self, values: FloatArray, vector: FloatArray) -> FloatArray:
         """Whole numbers (n,), those next to them where only these have the vectors (n,)."""
@@ -247,12 +247,18 @@ def scale_of_floats(low: float, high: float, log: bool) -> Scale:
     return LogScale(low, high, is_rounded=n <= FEW_FLOATS) if log else LinearScale(low, high)
 
 
+def floats_within(low: int, high: int) -> tuple[float, float]:
+    """The least and the largest float of a range, for the floats of its ends may lie outside."""
+    least, most = float(low), float(high)
+    return (
+        math.nextafter(least, math.inf) if least < low else least,
+        math.nextafter(most, -math.inf) if most > high else most,
+    )
+
+
 def scale_of_integers(low: int, high: int, log: bool) -> Scale | None:
     """The scale of the integers that 64-bit floats can hold; None if there are not two."""
-    # The floats within the range, for those of its ends may lie outside.
-    least, most = float(low), float(high)
-    least = math.nextafter(least, math.inf) if least < low else least
-    most = math.nextafter(most, -math.inf) if most > high else most
+    least, most = floats_within(low, high)
     if not least < most:
         return None
     if log and not is_narrow(low, high):

@@ -47,7 +47,14 @@ def test_the_order_stays_and_sums_of_squares_are_finite(losses: list[float]) -> 
     assert np.isfinite((z - z.min()) ** 2).all()
 
 
-@pytest.mark.parametrize("losses", [[1e300, 2e300, 3e300, 4e300], [-LARGEST, 0.0, LARGEST]])
+@pytest.mark.parametrize(
+    "losses",
+    [
+        [1e300, 2e300, 3e300, 4e300],
+        [-LARGEST, 0.0, LARGEST],
+        [-2e150, -1e150, 1e150, 1e151, 1e152],
+    ],
+)
 def test_the_largest_losses_keep_their_order(losses: list[float]) -> None:
     y = np.array(losses)
     for found in (standardise_losses(y), standardise_losses(tame(y)), tame(y)):

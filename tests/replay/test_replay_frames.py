@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -463,8 +464,17 @@ def test_large_integers_of_a_frame_are_what_was_recorded() -> None:
             for row, value in enumerate(column):
                 assert table.find({"n": value}) == Answer(row, 0.0)
                 assert table.config(row) == {"n": value}
-    with pytest.raises(ValueError, match="'n' has a whole number too large for a float: leave"):
-        table_of({"n": np.array([1, 2, 10**400], dtype=object)})
+    for large in (10**400, int(sys.float_info.max) + 1):
+        with pytest.raises(ValueError, match="'n' has a whole number too large for a float: leav"):
+            table_of({"n": np.array([1, 2, large], dtype=object)})
+
+
+def test_columns_that_numbers_name() -> None:
+    frame = pd.DataFrame({1: [0.1, 0.9, 10.0], "loss": [1.0, 2.0, 3.0]})
+    space, *_ = infer_space(frame[[1]], log=[1])
+    assert space["1"].log  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match="The frame has more than one column '1'"):
+        infer_space(frame.rename(columns={"loss": "1"}))
 
 
 # --- bounds ---------------------------------------------------------------------------------

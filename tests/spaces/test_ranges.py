@@ -209,7 +209,11 @@ def test_multiples_on_a_logarithmic_scale() -> None:
 
 def test_exact_ranges_are_stored_and_copied() -> None:
     space = ConfigurationSpace(
-        space=[float_range("x", 1e-14, 2e-14), integer_range("y", -(2**62), 2**62)]
+        space=[
+            float_range("x", 1e-14, 2e-14),
+            integer_range("y", -(2**62), 2**62),
+            integer_range("z", -(2**53) - 1, -(2**53) + 1834),  # no float is the low end
+        ]
     )
     stored = parse_space(json.loads(json.dumps(plain_space(space))))
     for other in (stored, copy.deepcopy(space), pickle.loads(pickle.dumps(space))):
