@@ -332,7 +332,7 @@ def test_two_workers_of_dask(kind: type[AbstractFacade], tmp_path: Path) -> None
     trials = [line.split() for line in done.stdout.splitlines()]
     ends = {"works": "SUCCESS"} | dict.fromkeys(["raises", "panics", "kills"], "CRASHED")
     assert len(trials) == 14 and {does for does, *_ in trials} == ends.keys()
-    assert all(told == [ends[does], "True", "True"] for does, *told in trials)
+    assert [trial for trial in trials if trial[1:] != [ends[trial[0]], "True", "True"]] == []
     assert "__del__" not in done.stderr  # closed while Dask is there, not after a minute
 
 
