@@ -380,7 +380,7 @@ def test_the_frame_of_searches_by_hand() -> None:
     assert frame["status"].tolist() == words
 
 
-def table_of(columns: dict[str, list[Any]], **options: Any) -> Table:
+def table_of(columns: dict[str, Any], **options: Any) -> Table:
     frame = pd.DataFrame(columns)
     frame["loss"] = np.arange(len(frame), dtype=float)
     return Table.from_frame(frame, name="t", loss="loss", **options)
@@ -471,7 +471,7 @@ def test_large_integers_of_a_frame_are_what_was_recorded() -> None:
 
 def test_columns_that_numbers_name() -> None:
     frame = pd.DataFrame({1: [0.1, 0.9, 10.0], "loss": [1.0, 2.0, 3.0]})
-    space, *_ = infer_space(frame[[1]], log=[1])
+    space, *_ = infer_space(frame[[1]], log=["1"])
     assert space["1"].log  # type: ignore[attr-defined]
     with pytest.raises(ValueError, match="The frame has more than one column '1'"):
         infer_space(frame.rename(columns={"loss": "1"}))
