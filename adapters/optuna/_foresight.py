@@ -162,10 +162,10 @@ def find_abandoned(
             return rule.parent in gone and not own[_last(asked[rule.parent]) + 1 :].any()
         # Without another in its place it may depend on what is not inferred, or have been fixed.
         first, silent = int(own.argmax()), len(own) - 1 - last
-        others = [m for m in asked.values() if m[last + 1 :].all() and not m[: last + 1].any()]
+        others = (m[last + 1 :].all() and not m[: last + 1].any() for m in asked.values())
         # Rule of succession: if n trials all asked, the next one does not by chance 1 / (n + 1).
         is_rare = (2.0 + last - first) ** -silent < _RARE
-        return bool(own[first : last + 1].all() and is_rare and others)
+        return bool(own[first : last + 1].all() and is_rare and any(others))
 
     while new := set(filter(is_abandoned, asked.keys() - gone)):
         gone |= new
