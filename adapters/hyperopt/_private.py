@@ -40,8 +40,8 @@ def _raised_documents(trials: Trials) -> list[dict[str, Any]]:
     if new := [_id for _id, version in listed if (_id, version) not in known]:
         fetched = jobs.find({**query, "_id": {"$in": new}})
         known = known | {(document["_id"], document["version"]): document for document in fetched}
-    _RAISED[trials] = {key: known[key] for key in listed if key in known}
-    return list(_RAISED[trials].values())
+    _RAISED[trials] = kept = {key: known[key] for key in listed if key in known}
+    return list(kept.values())
 
 
 def replace_documents(trials: Trials, documents: list[dict[str, Any]]) -> None:
