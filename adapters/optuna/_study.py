@@ -217,24 +217,25 @@ class StudyReader:
             own = view.columns.distributions.keys() - self._declared.keys()
             every = {name: view.columns.values(name)[complete] for name in own}
             abandoned = find_abandoned(every, rules, own)
-            for name in sorted(abandoned):
-                if self.first_time(f"abandoned {name}"):
-                    _logger.info(
-                        f"{name!r} seems to have another name now: until a trial asks for it"
-                        " again, it is left out, and so are the trials that did."
-                    )
             self._conditions = n, rules, find_refuted(values, rules, expected) | abandoned
         n, rules, gone = self._conditions
         again = (row.distributions.keys() for row in view.columns.trials[n:] if gone)
         return rules, gone.difference(*again)
 
     def left_out(self, view: View) -> set[str]:
-        """Names that are not in the space unless they are asked for."""
-        return self._rules(view)[1]
+        """Names that are not in the space unless asked for; those of trials are logged."""
+        gone = self._rules(view)[1]
+        for name in sorted(gone & view.columns.distributions.keys()):
+            if self.first_time(f"left out {name}"):
+                _logger.info(
+                    f"{name!r} seems to have another name now: until a trial asks for it again,"
+                    " it is left out, and so are the trials that did."
+                )
+        return gone
 
     def _columns_of(self, view: View, union: UnionSpace) -> StudyColumns:
         """Finished trials, without those of a parameter that has another name now."""
-        gone = self.left_out(view)
+        gone = self._rules(view)[1]
         if not gone:
             return view.columns
 

@@ -241,14 +241,19 @@ def _condition(
     child: Hyperparameter[Any, Any],
     hps: Mapping[str, Hyperparameter[Any, Any]],
     active: Mapping[str, Active],
+    *,
+    negated: bool = False,
 ) -> ConditionLike:
+    """An expression as conditions of ``child``; ``negated``: that it does not hold."""
     if isinstance(when, tuple):
         kind, parts = when
         if kind == "not":
-            return _opposite(parts[0], child, hps, active)
-        join = AndConjunction if kind == "and" else OrConjunction
-        return join(*(_condition(part, child, hps, active) for part in parts))
+            return _condition(parts[0], child, hps, active, negated=not negated)
+        join = AndConjunction if (kind == "and") != negated else OrConjunction
+        return join(*(_condition(part, child, hps, active, negated=negated) for part in parts))
     assert isinstance(when, Condition)
+    if negated:
+        return _opposite(when, child, hps, active)
     parent = hps[when.parent.name]
     if isinstance(when, InCondition):
         return one_of(child, parent, [v for v in when.values if parent.legal_value(v)])
@@ -260,26 +265,20 @@ def _condition(
 
 
 def _opposite(
-    when: Active,
+    when: Condition,
     child: Hyperparameter[Any, Any],
     hps: Mapping[str, Hyperparameter[Any, Any]],
     active: Mapping[str, Active],
 ) -> ConditionLike:
-    """That an expression does not hold, in conditions that no inactive parent satisfies."""
-    if isinstance(when, tuple):
-        kind, parts = when
-        if kind == "not":
-            return _condition(parts[0], child, hps, active)
-        join = OrConjunction if kind == "and" else AndConjunction
-        return join(*(_opposite(part, child, hps, active) for part in parts))
-    assert isinstance(when, Condition)
+    """That a condition does not hold, in conditions that no inactive parent satisfies."""
     parent = hps[when.parent.name]
     if isinstance(when, NotEqualsCondition):
         return EqualsCondition(child, parent, when.value)
     others = _others(when, child, parent)
     if active[parent.name] is True:
         return others
-    return OrConjunction(_opposite(active[parent.name], child, hps, active), others)
+    inactive = _condition(active[parent.name], child, hps, active, negated=True)
+    return OrConjunction(inactive, others)
 
 
 def _others(
