@@ -224,9 +224,9 @@ def informative_rows(y: FloatArray, limit: int) -> IndexArray:
     Returns:
         Row numbers, ascending.
     """
-    order = np.argsort(y, kind="stable")
     if len(y) <= limit:
-        return np.sort(order)
+        return np.arange(len(y))
+    order = np.argsort(y, kind="stable")
     n_best = limit // 2
     spread = np.linspace(len(y) - 1, n_best, limit - n_best).round().astype(np.intp)
     return np.sort(np.concatenate([order[:n_best], order[spread]]))

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log, pi
-from typing import Any, Literal, Self, get_args
+from typing import Literal, Self, get_args
 
 import numpy as np
 from scipy.linalg import LinAlgError, solve_triangular
@@ -229,7 +229,7 @@ class GaussianProcess(BaseEstimator):  # type: ignore[misc]
             np.ones(inputs.shape[1]), _SCALE_BOUNDS, nu=2.5
         ) + WhiteKernel(_FIRST_NOISE, NOISE_BOUNDS)
         if z.any():
-            starts = [kernel.theta, *self._random_starts(kernel, inputs)]
+            starts = [kernel.theta, *self._random_starts(kernel.bounds, inputs)]
             theta = _most_likely([(inputs, z[:, None])], "matern52", starts, kernel.bounds)
             kernel = kernel.clone_with_theta(theta)
         # The search above replaces that of scikit-learn, which warns at each bound that it meets.
@@ -255,8 +255,8 @@ class GaussianProcess(BaseEstimator):  # type: ignore[misc]
         std = np.sqrt(np.maximum(variance, 0.0))
         return self.y_centre_ + self.y_scale_ * mean, self.y_scale_ * std
 
-    def _random_starts(self, kernel: Any, inputs: FloatArray) -> FloatArray:
-        low, high = kernel.bounds.T
+    def _random_starts(self, bounds: FloatArray, inputs: FloatArray) -> FloatArray:
+        low, high = bounds.T
         # From the outer quarters of the intervals the likelihood is flat and no search gets away.
         starts = np.random.default_rng(self.random_state).uniform(
             0.75 * low + 0.25 * high, 0.25 * low + 0.75 * high, (self.n_restarts, len(low))

@@ -71,7 +71,7 @@ class Feasibility(BaseEstimator):  # type: ignore[misc]
         self.held_out_ = np.full(n, self.rate_)
         if not 0.0 < y.mean() < 1.0:
             return self
-        X32, y = np.ascontiguousarray(X, dtype=np.float32), (y > 0.5).astype(np.float64)
+        X32 = np.ascontiguousarray(X, dtype=np.float32)
         has_nan = not np.isfinite(X32).all()
         seeds = np.random.RandomState(self.random_state)
         with config_context(skip_parameter_validation=True):
