@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
+from automl_plugins._arguments import check_choice
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.records.history import History
 from automl_plugins.records.scores import HUGE, divergence_limit, tame
@@ -65,6 +66,7 @@ def transform(losses: FloatArray, kind: Target) -> Targets:
     Raises:
         ValueError: For an unknown kind.
     """
+    check_choice("target", kind, TARGETS)
     if kind == "log_regret":
         regret = losses - losses.min()
         # The median is 0 where more than half of the rows are as good as the best one.
@@ -74,9 +76,7 @@ def transform(losses: FloatArray, kind: Target) -> Targets:
         return Targets(losses, ndtri((rankdata(losses) - 0.5) / len(losses)))
     if kind == "standardize":
         return Targets(losses, standardise(losses)[0])
-    if kind == "raw":
-        return Targets(losses, losses.astype(np.float64))
-    raise ValueError(f"target must be one of {', '.join(map(repr, TARGETS))}, got {kind!r}.")
+    return Targets(losses, losses.astype(np.float64))
 
 
 def effective_losses(history: History, penalised: BoolArray | None = None) -> FloatArray:

@@ -400,8 +400,7 @@ class VectorSpace:
         A continuous hyperparameter counts as 4 bits, so branches of grids and of real numbers
         can be compared.
         """
-        with np.errstate(divide="ignore"):
-            bits = np.minimum(np.log2(self.n_values), _CONTINUOUS_BITS)
+        bits = np.minimum(np.log2(self.n_values), _CONTINUOUS_BITS)
         return np.asarray(~np.isnan(vectors) @ bits, dtype=np.float64)
 
 
