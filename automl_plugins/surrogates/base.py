@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 Seed = int | np.random.Generator | None
 
-_TINY = np.finfo(float).tiny
 _FAR = 1000.0  # ranges: the farthest from 0 that a feature counts; correlations are 0 long before
 _LOG_SQRT_2_PI = 0.5 * np.log(2.0 * np.pi)
 
@@ -282,10 +281,11 @@ def log_expected_improvement(
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         z = gain / std
         log_phi = -0.5 * z * z - _LOG_SQRT_2_PI
-        log_h = np.log(np.maximum(z * ndtr(z) + np.exp(log_phi), _TINY))
+        log_h = np.log(z * ndtr(z) + np.exp(log_phi))
+        # What has underflowed above, or in the first tail, is replaced here.
         for low, log_tail in ((-1.0, _log_tail), (-50.0, _log_far_tail)):
             below = z <= low
-            if not below.any():
+            if not below.any():  # then none is below -50 either
                 break
             log_h[below] = log_tail(z[below], log_phi[below])
         smooth = (std > 0) & (z < np.inf)
@@ -295,9 +295,9 @@ def log_expected_improvement(
 
 
 def _log_tail(z: FloatArray, log_phi: FloatArray) -> FloatArray:
-    """Log h(z) for z <= -1, see ``log_expected_improvement``."""
-    mills = np.exp(log_ndtr(z) - log_phi)  # Phi(z) / phi(z), finite for z < 0
-    return np.asarray(log_phi + np.log1p(-np.minimum(np.abs(z) * mills, 1.0 - 1e-16)))
+    """Log h(z) for -50 < z <= -1, see ``log_expected_improvement``; anything below."""
+    mills = np.exp(log_ndtr(z) - log_phi)  # Phi(z) / phi(z)
+    return np.asarray(log_phi + np.log1p(-np.abs(z) * mills))
 
 
 def _log_far_tail(z: FloatArray, log_phi: FloatArray) -> FloatArray:
