@@ -86,7 +86,7 @@ def tame(losses: FloatArray) -> FloatArray:
     low, high, spread = _middle_half(sizes)
     reach = _FAR * spread
     above, below = sizes > high + reach, sizes < low - reach
-    if spread == 0.0 or not (above | below).any():
+    if not (above | below).any():
         return _exchange(losses, distinct, sizes)
     near = sizes[~(above | below)]
     sizes[above] = near[-1] + spread * (1.0 + _even(int(above.sum())))
@@ -133,7 +133,7 @@ def divergence_limit(losses: FloatArray) -> float:
 
 
 def _middle_half(distinct: FloatArray) -> tuple[float, float, float]:
-    """Lower and upper quartile, and the spread, of ascending losses (n,), n >= 3.
+    """Lower and upper quartile, and the spread > 0, of distinct ascending losses (n,), n >= 3.
 
     The spread is the larger distance from the median to a quartile. Where one quartile is more
     than 10^6 times as far as the other, it has diverged: the spread is the smaller distance, and
@@ -141,12 +141,10 @@ def _middle_half(distinct: FloatArray) -> tuple[float, float, float]:
     """
     last = len(distinct) - 1
     low, middle, high = distinct[[last // 4, last // 2, last - last // 4]].tolist()
-    spreads = sorted(gap for gap in (middle - low, high - middle) if gap > 0)
-    spread = max(spreads, default=0.0)
-    if spread > _RESOLVED * min(spreads, default=0.0):
-        spread = min(spreads, default=0.0)
-        low, high = max(low, middle - spread), min(high, middle + spread)
-    return low, high, spread
+    near, far = sorted((middle - low, high - middle))  # above 0: the losses are distinct
+    if far > _RESOLVED * near:
+        return max(low, middle - near), min(high, middle + near), near
+    return low, high, far
 
 
 def _even(n: int) -> FloatArray:
