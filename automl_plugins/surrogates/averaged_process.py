@@ -153,7 +153,7 @@ class EvidenceAverage:
         # Relative to the largest: the evidence of many rows itself would underflow.
         weights = np.exp(np.array(self._log_weights) - max(self._log_weights))
         self.evidence_ = weights / weights.sum()
-        self._asked: list[_Solved] | None = None
+        self._asked: list[_Solved] | None = None  # the old ones had other weights
 
     @property
     def likely(self) -> list[Candidate]:
@@ -226,6 +226,7 @@ class EvidenceAverage:
             if key in found:
                 continue
             if len(scales) and (scales == scales[0]).all():
+                # A scale of all inputs divides their distances, which are computed once.
                 if shared is None:
                     shared = squared_distances(self.inputs_, inputs)
                 found[key] = correlation_of(shared / scales[0] ** 2, self.kernel)
@@ -335,6 +336,7 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "process_")
         seen, known = copy.copy(self), self.process_
+        # All at once: each believes only in what is finished, so their order does not matter.
         inputs = self._inputs(pending)
         believed = np.concatenate([known.losses_, known.predict(inputs)[0]])
         seen.process_ = EvidenceAverage(known.candidates, self.kernel).fit(

@@ -205,10 +205,11 @@ def complete_inputs(X: FloatArray, flagged: IndexArray) -> FloatArray:
     Returns:
         Inputs (n, f + len(flagged)); a flag is 1 where the value is present.
     """
-    if (np.abs(X) > _FAR).any():
+    if (np.abs(X) > _FAR).any():  # NaN is not
         X = np.clip(X, -_FAR, _FAR)
     missing = np.isnan(X)
     if missing.any():
+        # The middle of the range: no value is farther from it than half of the range.
         return np.hstack([np.where(missing, 0.5, X), ~missing[:, flagged]])
     return np.hstack([X, np.ones((len(X), len(flagged)))]) if len(flagged) else X
 

@@ -69,7 +69,7 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
         check_finite("strength", self.strength)
         check_finite("floor", self.floor)
         check_integer("max_rows", self.max_rows, 1)
-        X, y = self.observed_ = as_training(X, y)
+        X, y = self.observed_ = as_training(X, y)  # kept for ``beside``, which fits again
         self.surrogate_ = self._fit_copy(X, y)
         best = np.argsort(y, kind="stable")[: self.max_rows]
         # Without conditions there are no flags, and distances cost half.

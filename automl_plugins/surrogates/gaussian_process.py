@@ -113,9 +113,10 @@ def log_likelihood(
     log_det = 2.0 * np.log(np.diag(L)).sum()
     value = -0.5 * np.vdot(Z, alpha) - 0.5 * n_tasks * log_det - 0.5 * n_tasks * n * log(2.0 * pi)
     # RW eq. 5.9 summed over the tasks: tr(W dK/dtheta) / 2, W = sum_t alpha_t alpha_t' - T K^-1.
-    lower, _ = dpotri(L, lower=1, overwrite_c=1)  # the upper triangle stays 0
+    # L is not needed any more: this writes over it. The upper triangle stays 0.
+    lower, _ = dpotri(L, lower=1, overwrite_c=1)
     inverse = lower + lower.T
-    inverse.flat[:: n + 1] *= 0.5
+    inverse.flat[:: n + 1] *= 0.5  # the sum has the diagonal twice
     W = alpha @ alpha.T - n_tasks * inverse
     # W_ij dK_ij / dlog(l_k) = M_ij (u_ik - u_jk)^2, and M is symmetric.
     M = W * slope
@@ -228,7 +229,7 @@ class GaussianProcess(BaseEstimator):  # type: ignore[misc]
         kernel = ConstantKernel(1.0, _CONSTANT_BOUNDS) * Matern(
             np.ones(inputs.shape[1]), _SCALE_BOUNDS, nu=2.5
         ) + WhiteKernel(_FIRST_NOISE, NOISE_BOUNDS)
-        if z.any():
+        if z.any():  # constant losses would only make the kernel as small as it may be
             starts = [kernel.theta, *self._random_starts(kernel.bounds, inputs)]
             theta = _most_likely([(inputs, z[:, None])], "matern52", starts, kernel.bounds)
             kernel = kernel.clone_with_theta(theta)

@@ -102,7 +102,7 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
         if y.min() == y.max():  # there is nothing to split
             self.constant_ = float(y[0])
             return self
-        self._learnt = X
+        self._learnt = X  # for ``held_out``: which rows a model has seen is known by place
         binned = SMALL_DATA | {"max_bin": self.max_bin}
         data = lightgbm.Dataset(X, self._sign * z, params=binned).construct()
         if self.form == "ensemble":
@@ -165,7 +165,7 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
             "num_leaves": self.num_leaves,
             "learning_rate": self.learning_rate,
             # The Hessian of the quantile loss is the row's weight: rows that were not drawn do
-            # not count, which min_data_in_leaf would not notice.
+            # not count, which min_data_in_leaf would not notice. Half a row less, for sums round.
             "min_sum_hessian_in_leaf": self.min_leaf_rows - 0.5,
             "min_data_in_leaf": 1,
             "seed": int(rng.integers(2**31)),

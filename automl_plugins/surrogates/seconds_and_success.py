@@ -69,7 +69,7 @@ class Feasibility(BaseEstimator):  # type: ignore[misc]
         self.rate_ = float((y.sum() + 1.0) / (n + 2.0))  # Laplace's rule of succession
         self.trees_: list[tuple[Any, FloatArray]] = []  # with the prediction of each node
         self.held_out_ = np.full(n, self.rate_)
-        if not 0.0 < y.mean() < 1.0:
+        if not 0.0 < y.mean() < 1.0:  # no tree could split
             return self
         X32 = np.ascontiguousarray(X, dtype=np.float32)
         has_nan = not np.isfinite(X32).all()
@@ -80,7 +80,7 @@ class Feasibility(BaseEstimator):  # type: ignore[misc]
             for _ in range(_N_HALVINGS):
                 order = seeds.permutation(n)
                 halves = order[: n // 2], order[n // 2 :]
-                for rows, others in (halves, halves[::-1]):
+                for rows, others in (halves, halves[::-1]):  # so each row has a vote of each
                     tree, shares = _grow(X32[rows], y[rows], seeds, has_nan)
                     votes[:, others] += shares[:, tree.apply(X32[others])]
         held_out = self._with_prior(votes / _N_HALVINGS)
@@ -198,7 +198,7 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
         X, seconds = as_training(X, seconds)
         check_seconds("seconds", seconds)
         self.n_features_in_ = X.shape[1]
-        typical = float(np.median(seconds)) or 1.0
+        typical = float(np.median(seconds)) or 1.0  # most are 0, which is no unit
         limits = min(_FLOOR, typical / _BEYOND), max(_CEILING, typical * _BEYOND)
         target = raised = np.log(np.clip(seconds, *limits))
         self.model_ = self._boost(X, target)

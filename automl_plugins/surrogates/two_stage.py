@@ -155,6 +155,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         X, y = as_training(X, y, least=0)
         rows = informative_rows(y, self.max_rows) if len(y) else np.arange(0)
         self._rows, self._n_rows = rows, len(y)
+        # n counts the rows left out, too: the votes fade with all that this search has seen.
         X, y, n = X[rows], y[rows], len(y)
         self.sources_ = sources = self._sources(X)
         self.n_features_in_ = X.shape[1]
@@ -250,6 +251,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
             n, none = X.shape[1], np.zeros((0, 0))
             return Sources((), n, self.kernel, np.zeros(0), flagged, (), (), none)
         if not isinstance(sources, Sources):
+            # With its memory as a key, which another one may have replaced since.
             fitted: tuple[object, Sources] | None = getattr(self, "_fitted", None)
             if fitted is None or fitted[0] is not sources:
                 self._fitted = fitted = (sources, Sources.fit(sources, kernel=self.kernel))
@@ -307,7 +309,7 @@ def discordance(losses: FloatArray, predicted: FloatArray, ties: Ties = "half") 
     i, j = np.triu_indices(t, 1)
     own = np.sign(losses[i] - losses[j])
     total = np.empty(n_sources)
-    step = max(1, _CHUNK // len(i))
+    step = max(1, _CHUNK // len(i))  # bounds the memory, whatever the number of tasks
     for start in range(0, n_sources, step):
         part = predicted[start : start + step]
         theirs = np.sign(part[:, i] - part[:, j])
@@ -350,5 +352,6 @@ def meta_feature_distance(
     spread = np.where(high > low, high - low, 1.0)
     squares = ((every[:-1] - every[-1]) / spread) ** 2
     n_known = (~np.isnan(squares)).sum(axis=1)
+    # A mean over what both know: nanmean would warn of tasks that share nothing.
     mean = np.nan_to_num(squares).sum(axis=1) / np.maximum(n_known, 1)
     return np.where(n_known > 0, np.sqrt(mean), np.inf)

@@ -172,6 +172,7 @@ class Sources:
         for group in self.groups:
             if wanted is not None and not wanted[group.tasks].any():
                 continue
+            # Once for the group: the correlations below take nearly all of the time.
             signal = np.exp(self.theta[0]) * group.alpha
             for start in range(0, len(X), _CHUNK):
                 part = slice(start, start + _CHUNK)
@@ -237,6 +238,7 @@ class Sources:
 def _same_configurations(memory: EarlierTasks, useful: Sequence[int]) -> list[IndexArray]:
     """Positions among the ``useful`` tasks, those that ran equal configurations together."""
     keys = memory.vector_space.keys(memory.vectors)
+    # Sorted, for each task may have run them in an order of its own.
     found: dict[bytes, list[int]] = {}
     for place, task in enumerate(useful):
         found.setdefault(np.sort(keys[memory.rows[task]]).tobytes(), []).append(place)
@@ -247,7 +249,8 @@ def _rows_in_common(
     features: FloatArray, losses: FloatArray, blocks: Sequence[slice], max_rows: int
 ) -> tuple[FloatArray, FloatArray]:
     """Features (n, f) and losses (n, g) of the rows of tasks with equal configurations."""
-    # Rows of equal configurations in equal order; the order of repeated ones does not matter.
+    # Rows of equal configurations in equal order; the order of repeated ones does not matter. No
+    # feature is -1, and NaN would not be equal to NaN.
     orders = [np.lexsort(np.nan_to_num(features[rows], nan=-1.0).T) for rows in blocks]
     pairs = zip(blocks, orders, strict=True)
     Y = np.stack([losses[rows][order] for rows, order in pairs], axis=1)
