@@ -145,6 +145,7 @@ def _log_volume(
             c for name in group for c in conditional.get(name, ()) if c.parent.name == parent
         ]
         inner = [name for name in left if name in group]
+        # A sum over the parts of the topmost one; below it there are fewer conditions each time.
         parts = _parts(space, parent, domains, conditions)
         logs = [_log_volume(space, {**domains, parent: part}, inner) for part in parts]
         total += float(np.logaddexp.reduce(logs))

@@ -105,6 +105,7 @@ def partition(
     grid: list[dict[str, Domain]] = [{}]
     notes: list[str] = []
     while left:
+        # The first that can be split now: a parent that is split may make its children so.
         found = next(
             ((n, g) for n in left if len(g := _split(space, grid, n, numbers[n])) > len(grid)),
             None,
@@ -211,6 +212,7 @@ def _integers_at(low: int, high: int, cuts: Sequence[float]) -> list[Domain]:
     groups: list[Domain] = []
     first = low
     for i, cut in enumerate(cuts):
+        # At least one number for this group, and one for each that follows.
         last = min(max(math.floor(cut), first), high - (len(cuts) - i))
         groups.append(Range(first, last))
         first = last + 1

@@ -71,6 +71,7 @@ def _make(
 ) -> H:
     try:
         found = own(name, list(choices), **options)
+        # ConfigSpace's own is exact if it finds each choice at its own place.
         places = [found.to_vector(c) if found.legal_value(c) else None for c in choices]
         if places == [*range(len(choices))]:
             return found
@@ -84,7 +85,7 @@ class _Places(TransformerSeq):
 
     def __init__(self, choices: Sequence[Any]) -> None:
         super().__init__(seq=list(choices))
-        self._lookup = None
+        self._lookup = None  # of ConfigSpace, by ``==``
         self._choices = list(choices)
 
     def __eq__(self, other: object) -> bool:
@@ -155,7 +156,7 @@ class _Exact:
         )
 
     def __hash__(self) -> int:
-        return hash((self.name, type(self)))
+        return hash((self.name, type(self)))  # choices may be lists
 
 
 def _is_sequence(value: Any) -> bool:

@@ -76,6 +76,7 @@ class Column:
 
     def draw(self, n: int, state: np.random.RandomState) -> FloatArray:
         """``n`` entries from the hyperparameter's own distribution."""
+        # Called ``seed``, a state is used, and moves on.
         drawn = np.asarray(self._hyperparameter.sample_vector(n, seed=state))
         # ConfigSpace knows nothing of the rounding, and equal values must have equal entries.
         return self.snap(drawn) if self._is_rounded else drawn

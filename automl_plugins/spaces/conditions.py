@@ -61,6 +61,7 @@ def infer_rules(
     for child in sorted(values):
         if not 0 < counts[child] < len(present[child]):
             continue
+        # Those with more rows than the child: else two that come together explain each other.
         parents = [
             name
             for name in values
@@ -168,6 +169,7 @@ def deactivations(
 
 
 def _by_comparison(child: int, condition: ConditionLike) -> Deactivation:
+    # A function of its own: a lambda in the loop above would see the last condition only.
     return Deactivation(
         slice(child, child + 1), lambda vectors: ~satisfied(condition, vectors.T)[:, None]
     )
@@ -184,7 +186,7 @@ def _by_category(
     columns = np.full((len(n_values), none + 1), np.nan)
     columns[parent, :none] = np.arange(none)
     inactive = np.zeros((none + 1, len(n_values)), dtype=bool)
-    for child, condition in conditions:
+    for child, condition in conditions:  # a child with two is active if both hold
         inactive[:, child] |= ~satisfied(condition, columns)
     children = [child for child, _ in conditions]
     span = slice(min(children), max(children) + 1)
@@ -192,7 +194,7 @@ def _by_category(
 
     def look_up(vectors: FloatArray) -> BoolArray:
         entries = vectors[:, parent]
-        known = (entries >= 0) & (entries < none)
+        known = (entries >= 0) & (entries < none)  # NaN is not, nor is an option of an old space
         return table[np.where(known, entries, none).astype(np.intp)]
 
     return Deactivation(span, look_up)

@@ -121,6 +121,7 @@ def _is_kept(low: float, high: float, log: bool) -> bool:
     with np.errstate(over="ignore"):
         span = high - low
         moved = np.abs(np.round(ends, ROUND_PLACES) - ends)
+        # What counts is a part of the range, and on a log scale a part of the number itself.
         size = ends if log else np.array([span, span])
         return bool(np.isfinite(span) and (moved <= _HARDLY * size).all())
 

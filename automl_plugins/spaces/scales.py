@@ -20,7 +20,7 @@ from automl_plugins.arrays import FARTHEST, BoolArray, FloatArray, IntArray
 MOST_EXACT: Final = 2**53
 FEW_FLOATS: Final = 2**40  # of a range whose floats have a vector each
 
-_LARGE, _NEAR = 2**40, 2**12
+_LARGE, _NEAR = 2**40, 2**12  # numbers above 2^40 that differ by less than a part in 2^12
 _LAST_DIGITS = 4.0  # of a value that the sum of an end and so many steps has rounded
 _LARGEST_SNAP = 0.25  # of a step
 _AROUND = np.array([[-1.0], [1.0], [-2.0], [2.0]])  # last digits that a rounding may cost
@@ -144,7 +144,7 @@ class LogScale(Scale):
             values = np.exp(least + vector * (most - least))
         if self.step is not None:
             values = np.rint(values / self.step) * self.step
-        return np.clip(values, self.low, self.high)
+        return np.clip(values, self.low, self.high)  # a multiple beyond an end counts as the end
 
     def _vector(self, values: FloatArray) -> FloatArray:
         least, most = math.log(self.low), math.log(self.high)
@@ -170,6 +170,7 @@ class FewFloats(Scale):
     def _vector(self, values: FloatArray) -> FloatArray:
         places = _place(np.clip(values, self.low, self.high)) - _place(self.low)
         inside = places / (self.n - 1)
+        # Values of an old range are just outside: the difference of far places may overflow.
         return np.where(values < self.low, -1.0, np.where(values > self.high, 2.0, inside))
 
 
@@ -222,6 +223,7 @@ class Steps(Scale):
         """Mask (n,) of the values that are steps."""
         values = np.asarray(value, dtype=np.float64)
         place = self.index(values)
+        # Outside the range places are whole, too, but their values are those of the ends.
         near = np.isclose(self.to_value(self._vector(values)), values, rtol=1e-9, atol=0.0)
         return np.asarray((place == np.rint(place)) & near)
 
@@ -263,11 +265,14 @@ def scale_of_integers(low: int, high: int, log: bool) -> Scale | None:
         return None
     if log and not is_narrow(low, high):
         return LogScale(least, most, step=1.0)
+    # Distance of floats at the number farthest from 0 and at the nearest: equal if it is the same
+    # in the whole range.
     coarse, fine = (max(1, int(math.ulp(x))) for x in (max(-least, most), max(least, -most, 0.0)))
     n = (int(most) - int(least)) // fine + 1
     if coarse == fine and n <= MOST_EXACT:
         return Steps(least, fine, n, high=most)
     if n <= _FEW:
+        # A set, for where floats are coarser several of these are one.
         known = sorted({float(int(least) + i * fine) for i in range(n)})
         return Steps(least, coarse, len(known), high=most, listed=known)
     return LinearScale(least, most, is_whole=True)

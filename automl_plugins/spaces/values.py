@@ -128,6 +128,7 @@ def find(choices: Iterable[Any], value: Any) -> int | None:
     if not isinstance(value, str):
         return index_of([read(c) if isinstance(c, str) else _NOTHING for c in choices], value)
     texts = [c.lower() if isinstance(c, str) else _NOTHING for c in choices]
+    # Before it is read: among texts "None" is a choice, not the value None.
     if value.lower() in _WORDS and (found := index_of(texts, value.lower())) is not None:
         return found
     meant = read(value)
@@ -139,7 +140,7 @@ def find(choices: Iterable[Any], value: Any) -> int | None:
 def finder(choices: Iterable[Any]) -> Callable[[Any], int | None]:
     """``find`` among ``choices`` for many values: what was found once is remembered."""
     listed = list(choices)
-    known: dict[tuple[type, Any], int | None] = {}
+    known: dict[tuple[type, Any], int | None] = {}  # a study repeats its choices in every trial
 
     def place(value: Any) -> int | None:
         value = plain(value)

@@ -94,7 +94,7 @@ class VectorSpace:
         return self.find_missing(vectors)[0]
 
     def find_missing(self, vectors: FloatArray) -> tuple[FloatArray, BoolArray]:
-        """The same, and a mask (n, d) of the active hyperparameters without a value."""
+        """``activate``, and a mask (n, d) of the active hyperparameters without a value."""
         out = np.array(vectors, dtype=np.float64)
         missing = np.isnan(out)
         for each in self._deactivations:
@@ -140,14 +140,15 @@ class VectorSpace:
             found = np.concatenate([found, drawn[self.allowed(drawn)]])
             n_drawn, missing = n_drawn + size, n - len(found)
             share = max(len(found), 1) / n_drawn
-            # As many as are missing would take many rounds where few are valid.
+            # As many as are missing would take many rounds where few are valid. A fifth more, for
+            # the share is an estimate.
             size = missing if share > 0.5 else min(math.ceil(1.2 * missing / share), _MOST_AT_ONCE)
         if n and not len(found):
             raise ValueError(
                 f"None of {n_drawn} configurations that were drawn is valid: the forbidden clauses"
                 " leave almost nothing of the search space."
             )
-        if len(found) < n:
+        if len(found) < n:  # callers count on n rows
             found = np.concatenate([found, found[rng.integers(len(found), size=n - len(found))]])
         return found[:n]
 
@@ -171,6 +172,7 @@ class VectorSpace:
         for column in columns:
             rows = np.flatnonzero(active[:, column])
             if self.categorical[column]:
+                # Places further, modulo their number: each leads to another value.
                 others = np.arange(1.0, self.n_values[column])
                 if len(others) > _MOST_OTHERS:
                     others = rng.choice(others, _MOST_OTHERS, replace=False)
@@ -219,6 +221,7 @@ class VectorSpace:
         if not missing.any():
             return activated
         drawn = self._draw(len(vectors), seed)
+        # Again, for a drawn parent may leave its children inactive.
         return self.activate(np.where(np.isnan(vectors), drawn, vectors))
 
     def agrees(self, vectors: FloatArray, fixed: FloatArray | None) -> BoolArray:
@@ -290,6 +293,7 @@ class VectorSpace:
             if not mask.any():
                 continue
             size = self.n_values[column]
+            # Before the rows are made. Forbidden ones count, too: they are only left out at last.
             if (~mask).sum() + mask.sum() * size > limit:
                 return None
             values = self._columns[column].legal_vectors()
