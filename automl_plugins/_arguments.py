@@ -161,7 +161,7 @@ def read_arguments(owner: Any) -> dict[str, str]:
     """Descriptions of arguments by name, from the docstrings of a function, or class and bases."""
     found: dict[str, str] = {}
     for each in inspect.getmro(owner) if isinstance(owner, type) else (owner,):
-        found = _parse(each.__doc__ or "") | found
+        found = _parse(each.__doc__ or "") | found  # a class before its bases
     return found
 
 
@@ -197,6 +197,7 @@ def document_arguments(names: Mapping[str, str], *owners: Any) -> str | None:
         texts = (_describe(theirs if i else name, owner) for i, owner in enumerate(owners))
         entry = f"{name}: {next(filter(None, texts), '')}".strip()
         lines.append(textwrap.fill(entry, 95, initial_indent=" " * 4, subsequent_indent=" " * 8))
+    # A line feed at the end, without which the pattern does not see the last section.
     head, tail = _split(_SECTION.sub("", f"{inspect.cleandoc(owners[0].__doc__)}\n"))
     return "\n\n".join(filter(None, [head.rstrip(), "\n".join(lines), tail]))
 

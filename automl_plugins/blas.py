@@ -38,7 +38,7 @@ def one_blas_thread() -> Iterator[None]:
             proposal = proposer.propose(space, history, streams, k)
     """
     global _limiter
-    held = _held
+    held = _held  # a child that is forked within has another lock, but leaves this block, too
     if not held.acquire(blocking=False):
         yield
         return

@@ -30,7 +30,7 @@ class Newest(Generic[T]):
     def timed(self, key: object, compute: Callable[[], T]) -> tuple[T, float | None]:
         """The value, and the seconds that ``compute`` took; None if the last one has this key."""
         last = self._last  # read once: threads share it
-        if last is not None and last[0] == key:
+        if last is not None and last[0] == key:  # by ==, for keys are tuples made anew
             return last[1], None
         started = time.perf_counter()
         value = compute()

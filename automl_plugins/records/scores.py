@@ -57,7 +57,7 @@ def by_task(
     """``scale`` applied to the losses (N,) of each task; ``task`` (N,) is the index of each."""
     scaled = np.empty(len(losses))
     order = np.argsort(task, kind="stable")
-    starts = np.flatnonzero(np.diff(task[order], prepend=-1))
+    starts = np.flatnonzero(np.diff(task[order], prepend=-1))  # no task has the number -1
     for rows in np.split(order, starts[1:]) if len(order) else ():
         scaled[rows] = scale(losses[rows])
     return scaled

@@ -106,6 +106,7 @@ def search_frame(searches: Iterable[Search]) -> pd.DataFrame:
 
 def _columns(search: Search) -> dict[str, Any]:
     trials = search.trials
+    # The losses of the whole budget: those of other steps cannot be the best.
     full = np.array(
         [t.loss if t.status == Status.COMPLETE and t.step is None else math.nan for t in trials],
         dtype=np.float64,
@@ -117,6 +118,6 @@ def _columns(search: Search) -> dict[str, Any]:
         "trial": np.arange(1, len(trials) + 1),
         "seconds": np.array([t.finished for t in trials], dtype=np.float64),
         "loss": np.array([t.loss for t in trials], dtype=np.float64),
-        "best": np.fmin.accumulate(full) if len(full) else full,
+        "best": np.fmin.accumulate(full) if len(full) else full,  # fmin passes over NaN
         "status": [str(t.status) for t in trials],
     }

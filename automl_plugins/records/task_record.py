@@ -162,7 +162,7 @@ class TaskRecord:
             return np.array([getattr(trial, attribute) for trial in trials], dtype=np.float64)
 
         status = column("status")
-        violating = (status == Status.COMPLETE) & (column("feasible") == 0.0)
+        violating = (status == Status.COMPLETE) & (column("feasible") == 0.0)  # columns are floats
         return cls(
             name,
             [dict(trial.config) for trial in trials],
@@ -213,6 +213,7 @@ class TaskRecord:
         names = parameter_columns(frame, parameters, measured)
         present = frame[names].notna().to_numpy()
         columns = [frame[c].tolist() for c in names]
+        # Without a hyperparameter there are still as many runs.
         rows = zip(*columns, strict=True) if columns else [()] * len(frame)
         configurations = [
             {str(c): v for c, v, p in zip(names, row, there, strict=True) if p}

@@ -200,6 +200,7 @@ def unix_time(moment: Any, *, local: bool = False) -> float:
     """
     if not isinstance(moment, datetime):
         return math.nan
+    # A simulated clock shows the same everywhere, so it is not in the time of this place.
     if moment.tzinfo is None and not (local and moment >= FIRST_MOMENT):
         moment = moment.replace(tzinfo=UTC)
     return float(moment.timestamp())
@@ -237,6 +238,7 @@ class Columns(Generic[AnyTrial]):
     def extended(self, trials: Iterable[AnyTrial]) -> Self:
         """Columns with these trials added; ``self`` stays as it is."""
         new = in_order(trials)
+        # One that ended before others, but was read after them, changes the order of rows.
         if self.trials and new and new[0].place < self.trials[-1].place:
             return type(self)([*self.trials, *new])
         longer = copy.copy(self)
