@@ -219,7 +219,7 @@ def maximize(
     """
     scores, losses = score(first)
     batches = [(first, scores, losses)]
-    finite = scores[np.isfinite(scores)]
+    finite = scores[np.isfinite(scores)]  # the logarithm of no gain is -inf
     least = search.tolerance * float(finite.std()) if len(finite) else 0.0
     if search.by == "loss":  # as they are sorted
         incumbents = incumbents[: search.n_observed]
@@ -228,7 +228,7 @@ def maximize(
     if fixed is not None and search.by == "score":  # neighbours are compared with these scores
         incumbents = space.complete(incumbents, rng, fixed)
     points, levels = _starts(score, first, scores, incumbents, search)
-    points = space.complete(points, rng, fixed)
+    points = space.complete(points, rng, fixed)  # observed ones may have other fixed values
     for _ in range(_MAX_STEPS):
         if sum(len(vectors) for vectors, _, _ in batches) >= _MOST_SCORED:
             break  # with hundreds of hyperparameters a step alone may score thousands
@@ -262,6 +262,7 @@ def maximize(
         higher = climb(space, score, found, fixed, search.n_gradients)[None]
         if space.allowed(higher)[0] and not repeats(higher)[0]:
             batches.append((higher, *score(higher)))
+            # With all others: snapped to legal values it may be worse than where it began.
             found = best_of(*_stack(batches), rng)
     return found
 

@@ -94,6 +94,7 @@ class Committee:
         """See ``Proposer.propose``."""
         first, *_ = self.members.values()
         if all(member.starts(space, history, k) for member in self.members.values()):
+            # There is no model to be trusted yet, and one design fills the space better than two.
             return first.propose(space, history, streams, k, fixed)
         trust, judge_seconds = self._trust(space, history, streams)
         names, shares = list(trust), list(trust.values())

@@ -83,6 +83,7 @@ def _least_served(
     options = np.unique(pool[:, column])
     counts = np.array([(tried[:, column] == option).sum() for option in options])
     bits = space.volume_bits(pool)
+    # 1 more than the bits: a branch without hyperparameters, of 0 bits, has its turns, too.
     weights = np.array([1.0 + bits[pool[:, column] == option].mean() for option in options])
     option = options[apportion(counts, weights, rng)]
     return pool[pool[:, column] == option], tried[tried[:, column] == option]

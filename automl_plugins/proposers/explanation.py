@@ -149,7 +149,7 @@ class Explanation:
         known = facts if isinstance(facts, Mapping) else {}
         stored = known.get("origin")
         found = stored if isinstance(stored, str) and stored in ORIGINS else origin
-        if found == "design" and shares:
+        if found == "design" and shares:  # suggestions of a memory share, other designs do not
             found = "suggested"
         predicted = known if found in _PREDICTING else {}
         numbers: dict[str, Any] = {n: finite_or_none(predicted.get(n)) for n in _NUMBERS}

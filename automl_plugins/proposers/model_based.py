@@ -212,6 +212,7 @@ class ModelBasedProposer:
         if self.settings.n_startup is not None or self.settings.informed:
             return self.settings.n_startup or 0
         options = sum(int(space.n_values[column]) for column in space.branching)
+        # Each option is tried, and there are more rows than parameters.
         return max(6, 1 + options, min(1 + space.depth, _LONGEST_START))
 
     def _worth_a_trial(
@@ -246,6 +247,7 @@ class ModelBasedProposer:
         )
         if len(training) == n_known:
             return fitted, fit_seconds
+        # Kept apart: the fit serves several proposals, each of which may know more rows.
         known = finished.first(n_known)
         models, seconds = self._conditioned.timed(
             # Of the same rows known, more may have been fitted on.
@@ -289,6 +291,7 @@ class ModelBasedProposer:
                 repeats=asked.repeats.among,
                 search=search,
             )
+        # After the search, for the promise of what it chose decides.
         recorded = self._choose_recorded(asked, models, vector)
         if len(recorded):
             vector = best_of(recorded, *score(recorded), rng)
@@ -367,6 +370,7 @@ class ModelBasedProposer:
         if reach is None:
             return np.empty((0, 1)), np.empty(0)
         complete = np.flatnonzero(history.status == Status.COMPLETE)
+        # The best ones: only plateaus of low losses attract, and pairs grow with the square.
         order = np.argsort(history.losses[complete], kind="stable")
         best = complete[order[:_PLATEAU_ROWS]]
         features = space.features(history.vectors[best])

@@ -136,6 +136,7 @@ class Learnt:
     ) -> Learnt:
         """Of rows as they were ``reported`` and as they are counted; see ``_as_counted``."""
         counted = with_substitute_losses(history)
+        # NaN for a row that nothing is known of: a failed one that is not penalised.
         losses = effective_losses(counted, penalised)
         known = np.flatnonzero(~np.isnan(losses))
         # Without a row there is no least loss, no median and no mean: "raw" needs none.
@@ -206,6 +207,7 @@ class FittedModels:
         assert isinstance(self.surrogate, PendingAware)
         with as_failure("beside of {!r}", self.surrogate):
             seen = replace(self, surrogate=self.surrogate.beside(pending))
+        # A failure would leave the target to improve on as it is.
         likely = pending[self.success(pending) >= 0.5]
         if not len(likely) or not np.isfinite(self.best):
             return seen
@@ -311,6 +313,7 @@ def fit_models(
     features = space.features(history.vectors)
     failed = history.status == Status.FAILED
     success = history.successful
+    # A failure that did not happen again says nothing of the configuration.
     ignored = failed if settings.failed_trials == "ignore" else _retried(space, history)
     asked = np.flatnonzero(~ignored)[newest]
     shared = SharedFits() if shared is None else shared
@@ -368,7 +371,7 @@ def schedule(history: History, settings: ModelSettings) -> tuple[int, int]:
         return refit_point(n), refit_point(n)
     n_fitted = refit_point(n, conditional=True)
     n_known = n_conditional(history, n_fitted, settings)
-    if n_known < n:
+    if n_known < n:  # then it is fitted as often as one that takes in nothing
         n_fitted = refit_point(n)
         n_known = max(n_fitted, n_conditional(history, n_fitted, settings))
     return n_fitted, n_known
@@ -412,6 +415,7 @@ def condition(
     features = space.features(history.vectors)
     penalised = np.zeros(len(history), dtype=bool)
     penalised[: models.learnt.n_rows] = models.learnt.penalised
+    # Newer rows may have mended a failure since.
     penalised &= (history.status == Status.FAILED) & ~_retried(space, history)
     learnt = Learnt.of(reported, history, penalised, settings, streams)
     with as_failure(f"conditioned of {{!r}} on {len(history)} rows", models.surrogate):

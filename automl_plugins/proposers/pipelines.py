@@ -126,6 +126,7 @@ class PipelineProposer:
         allowed = np.ones(len(known.vectors), dtype=bool)
         allowed[rows[rows >= 0]] = False
         repeats = Repeats(space, history, k)
+        # Evaluated ones are left out by row above: values that the memory lacks may differ.
         for values in repeats.taken:
             allowed &= ~space.agrees(known.vectors, values)
         matching = allowed & space.agrees(known.vectors, fixed)
@@ -219,7 +220,7 @@ def _nearest(
     known = dataset.meta_features(names)
     new = meta_feature_row(task, names)
     present = np.isfinite(known)
-    use = np.isfinite(new) & present.any(axis=0)
+    use = np.isfinite(new) & present.any(axis=0)  # known of this task and of another
     described = np.asarray(present[:, use].any(axis=1))
     if not described.any():
         ranks = np.where(np.isnan(Y), np.nan, rankdata(Y, axis=0, nan_policy="omit"))
@@ -254,7 +255,7 @@ def matrix(dataset: MetaDataset) -> tuple[FloatArray, FloatArray]:
     Y = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
     worst = np.where(counts > 0, Y, -np.inf).max(axis=0)
     Y = np.where(tried & (counts == 0) & np.isfinite(worst), worst, Y)
-    keep = (counts > 0).any(axis=1)
+    keep = (counts > 0).any(axis=1)  # one that failed everywhere is nothing to recommend
     if n_tasks > 1 and float(tried[keep].sum(axis=1).mean()) < _SHARED:
         estimated = performance(dataset)
         return estimated.candidates, estimated.filled.T.copy()

@@ -326,6 +326,7 @@ class Question:
             fresh = legal[~self.repeats.among(legal)]
             if len(fresh):
                 return fresh, False
+            # Nothing new was drawn: if not much more exists than was tried, all of it is listed.
             pool = space.enumerate(n + 2 * len(self.history)) if fixed is None else None
         complete = pool is not None
         if pool is None:

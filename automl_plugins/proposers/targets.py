@@ -47,7 +47,7 @@ class Targets:
 
     def to_loss(self, target: float) -> float:
         """The loss that corresponds to ``target``, interpolated; the observed range is kept."""
-        order = np.argsort(self.values)
+        order = np.argsort(self.values)  # np.interp takes ascending values only
         return float(np.interp(target, self.values[order], self.losses[order]))
 
 
@@ -96,6 +96,7 @@ def effective_losses(history: History, penalised: BoolArray | None = None) -> Fl
     complete = losses[~np.isnan(losses)]
     if len(pruned) and len(complete):
         rows, worst = _by_progress(history, pruned), complete.max()
+        # Middles of equal parts of (1/2, 1): neither the median itself nor the worst.
         share = 0.5 + 0.5 * (np.arange(len(pruned)) + 0.5) / len(pruned)
         final = np.full(len(losses), np.nan)
         if complete.min() < worst:
@@ -228,6 +229,7 @@ def with_substitute_losses(history: History) -> History:
         return history
     excess = np.clip(history.constraints[complete], 0.0, HUGE)
     known = ~np.isnan(excess)
+    # Each constraint in units of its own violations: one may be in metres, another in seconds.
     scale = np.where(known, excess, 0.0).sum(axis=0) / np.maximum((excess > 0.0).sum(axis=0), 1)
     shares = np.where(known, excess, scale) / np.where(scale > 0.0, scale, 1.0)
     losses = history.losses.copy()

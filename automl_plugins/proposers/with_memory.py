@@ -62,6 +62,7 @@ class WithFallback:
                 memory.on(space)
                 return self.proposer.propose(space, history, streams, k, fixed)
         except MemoryMismatch as mismatch:
+            # Else the space may fit after some more trials, and a warning would be premature.
             lasting = mismatch.final or not may_branch(space, history)
             if lasting and not mismatch.expected:
                 self._warn(mismatch)
