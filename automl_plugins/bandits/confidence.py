@@ -54,7 +54,7 @@ def arm_scales(best: FloatArray, finished: IntArray, total: FloatArray) -> Float
     away = np.abs(best - np.median(best))
     apart = np.median(away) or away.mean()
     below = np.where(finished > 0, np.maximum(finished * best - total, 0.0), 0.0)
-    free = np.maximum(finished - 1, 0)
+    free = np.maximum(finished - 1, 0)  # the best reward itself lies 0 below
     pooled = below.sum() / max(int(free.sum()), 1)
     deficit = (below + _SHRINKAGE * pooled) / (free + _SHRINKAGE)
     return np.asarray(np.sqrt(apart * deficit))
@@ -169,7 +169,7 @@ class MaxUCB(ScoredPolicy):
             pulls = pulls_by_time(of.pulls, of.timed, of.seconds)
         if self.scale == "unit":
             return np.asarray(best + (self.alpha * np.log(pulls.sum()) / pulls) ** 2)
-        bonus = (self.alpha * np.log1p(pulls.mean()) / pulls) ** 2
+        bonus = (self.alpha * np.log1p(pulls.mean()) / pulls) ** 2  # the mean is t / K
         return np.asarray(best + arm_scales(best, of.scored - of.failed, of.total) * bonus)
 
 
@@ -362,6 +362,7 @@ def _efforts(mine: BoolArray, reward: FloatArray) -> FloatArray:
     variance = np.maximum(squares[at, who] / np.maximum(n, 1.0) - mean**2, 0.0)
     efforts = np.zeros((len(mine) + 1, mine.shape[1]))
     efforts[at + 1, who] = effort(n, mean, variance, best[at + 1])
+    # Each row of an effort that stands refers to the one where it last changed.
     since = np.maximum.accumulate(np.where(changed, np.arange(1, len(mine) + 1)[:, None], 0))
     efforts[1:] = np.take_along_axis(efforts, since, axis=0)
     return efforts

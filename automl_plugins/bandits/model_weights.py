@@ -141,7 +141,7 @@ def failure_probability(weights: npt.ArrayLike, theta: npt.ArrayLike, n_draws: i
             f"Model {m} has p = {p[m]:.4g} > theta = {volume[m]:.4g}, and p / theta is no"
             " probability: measure theta in smaller units, so that it is at least p."
         )
-    if n_draws == 0:
+    if n_draws == 0:  # 0 times -inf is NaN
         return 1.0
     with np.errstate(divide="ignore"):  # a model that is surely hit: exp(-inf)
         return float(np.exp(n_draws * np.log1p(-np.minimum(hit, 1.0))).mean())

@@ -95,6 +95,7 @@ class Policy(ShowsArguments, ABC):
         """
         standing = _standing(arms, records)
         rng = streams.generator("policy", k)
+        # The fewest pulls first: guarantees are caught up evenly.
         if self._guarantees(standing.of.pulls):
             return standing.play_fewest(rng)
         return int(self._pick(standing, rng))

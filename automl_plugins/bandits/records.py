@@ -216,6 +216,7 @@ class RewardScale:
     def describe(self, *, maximize: bool = False) -> str:
         """The reason, with values of the objective as the user wrote them."""
         sign = -1.0 if maximize else 1.0
+        # + 0.0 turns -0.0 into 0.0.
         return self.reason.format(worst=sign * self.worst + 0.0, best=sign * self.best + 0.0)
 
     def rewards(self, losses: npt.ArrayLike) -> FloatArray:
@@ -254,7 +255,7 @@ class Pulls:
         they have reward 0 and do not set the scale. The others are columns of the pulls.
         """
         values = np.asarray(losses, dtype=np.float64)
-        bad = np.isposinf(values)
+        bad = np.isposinf(values)  # -inf, the best there is, has reward 1
         if infeasible is not None:
             bad |= infeasible & ~np.isnan(values)
         scale = RewardScale.of(values[~bad], reward_range)

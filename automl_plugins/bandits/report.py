@@ -137,7 +137,7 @@ class ArmReport:
         values = self._sign * np.asarray(self.losses, dtype=np.float64).reshape(-1)
         known = (records.status == Status.COMPLETE) & ~np.isnan(values)
         best = np.full(n_arms, np.nan)
-        np.fmin.at(best, records.arm[known], values[known])
+        np.fmin.at(best, records.arm[known], values[known])  # of NaN and a number the number
         last = {d.arm: (r.index + 1, d) for r in self.rounds for d in r.decisions}
         left = {k: (number, d.reason) for k, (number, d) in last.items() if not d.advances}
         return [

@@ -270,7 +270,7 @@ class SuccessiveFiltering:
                 last = current.index + 1 >= self.rounds
                 if arm is not None or spent or (last and set(current.arms) & set(usable)):
                     return Turn(arm, tuple(opened), current)
-                if last:
+                if last:  # nothing is left in its arms: one more round, of the others
                     arms = usable
             current = self.open(arms, records, current, streams)
             opened.append(current)
@@ -342,6 +342,7 @@ class SuccessiveFiltering:
             in_time = ledger.spent.sum() < current.limit
             fits = (room > 0) & (room >= cost / 2) & (cost <= left) & in_time
         if fits.any():
+            # Shares are used up evenly; those of a sharp softmax may underflow to 0.
             return best_of(index[fits], (room / np.maximum(share, 1e-300))[fits], rng)
         if current.index >= self.rounds - 1:
             # What is left after all shares goes to the best arm that it suffices for.
@@ -383,7 +384,7 @@ class SuccessiveFiltering:
         sd, n = np.sqrt(statistics.variance[before]), statistics.scored[before]
         level = statistics.mean[before] if self.score == "mean" else statistics.best[before]
         bound = level + self.c * sd / np.sqrt(np.maximum(n, 1))
-        scores = np.where(n > 0, bound, np.inf)
+        scores = np.where(n > 0, bound, np.inf)  # what has no result yet is not dropped
         judged = np.isin(before, works)
         probabilities = np.zeros(len(before))
         probabilities[judged] = advance_probabilities(scores[judged])
@@ -422,6 +423,7 @@ class SuccessiveFiltering:
         if not self.carry_debts:
             budget, balance = self.budget / self.rounds, np.zeros(len(arms))
         else:
+            # Savings (> 0) and debts of each arm; one that took no part before has neither.
             limits = {} if previous is None else {d.arm: d.limit for d in previous.decisions}
             balance = np.array([limits.get(a, ledger.spent[a]) for a in arms.tolist()]) - spent
             left = max(self.budget - total, 0.0) / max(self.rounds - index, 1)

@@ -87,7 +87,7 @@ def promotions(r_min: float, eta: int) -> int:
             f"r_min must lie in (0, 1], got {r_min!r}: it is a part of the full resource."
         )
     s = 0
-    while r_min * eta ** (s + 1) <= 1.0 + _SLACK:
+    while r_min * eta ** (s + 1) <= 1.0 + _SLACK:  # log_3(243) rounds below 5
         s += 1
     return s
 
