@@ -207,8 +207,7 @@ class FittedModels:
         assert isinstance(self.surrogate, PendingAware)
         with as_failure("beside of {!r}", self.surrogate):
             seen = replace(self, surrogate=self.surrogate.beside(pending))
-        # A failure would leave the target to improve on as it is.
-        likely = pending[self.success(pending) >= 0.5]
+        likely = pending[self.success(pending) >= 0.5]  # a failure improves nothing
         if not len(likely) or not np.isfinite(self.best):
             return seen
         return replace(seen, best=min(self.best, float(seen.predict(likely)[0].min())))
@@ -328,10 +327,9 @@ def fit_models(
                 penalised[asked] = failed[asked] & (feasibility.held_out() < 0.5)
     learnt = Learnt.of(reported, history, penalised, settings, streams)
     with as_failure(f"fit of {{!r}} on {n} rows", settings.surrogate):
-        template = settings.surrogate
-        if isinstance(template, SurrogateTemplate):
-            template = template.for_space(space)
-        surrogate = reseed(template, streams.integer("surrogate", n))
+        given = settings.surrogate
+        plain = given.for_space(space) if isinstance(given, SurrogateTemplate) else given
+        surrogate = reseed(plain, streams.integer("surrogate", n))
         surrogate.fit(features[learnt.positions], learnt.values)
     running_time = None
     timed = np.flatnonzero(settings.timed & ~np.isnan(history.seconds))[newest]
