@@ -214,11 +214,13 @@ def pmf(
         MemoryMismatch: For a memory without another task, unless it is a store.
         ValueError: For an argument outside its range.
     """
+    # Here, for they take longer to import than all that the other recipes need.
     from automl_plugins.meta.factorization import MatrixFactorization
     from automl_plugins.proposers.pipelines import PipelineProposer
 
     if paper and model is None:
         model = MatrixFactorization.paper()
+    # Asked after the last pipeline, and wherever the memory does not fit.
     known, plain = task_memory(memory, task=task), gbqr(**options)
     pipelines = PipelineProposer(
         known,

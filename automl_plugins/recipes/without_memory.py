@@ -125,6 +125,7 @@ def gbqr(
             cost_budget=cost_budget,
         )
         defaults = signature(gbqr).parameters
+        # An argument at its default asks for nothing, whoever passed it on.
         foreign = [name for name, value in given.items() if value != defaults[name].default]
         if foreign:
             raise ValueError(
@@ -148,6 +149,7 @@ def gbqr_surrogate(
 ) -> DistanceAware:
     """The surrogate of ``gbqr``, for losses as normal scores."""
     models = surrogates.QuantileBoosting(alpha=alpha, n_models=n_models)
+    # Here, and not at the first fit after the start design.
     models.check_arguments()
     check_finite("doubt", doubt)
     return surrogates.DistanceAware(models, strength=doubt, floor=_FLOOR if per_second else 0.0)

@@ -185,6 +185,7 @@ def _compare_at(
     losses = sign * scores.to_numpy(dtype=np.float64)
     n_tasks, n_methods = losses.shape
     ranks = average_ranks(losses)
+    # Ties by name, so that the table does not depend on the order of the columns.
     order = sorted(range(n_methods), key=lambda i: (ranks[i], str(scores.columns[i])))
     pairs = list(combinations(order, 2))
     if control is not None:
@@ -230,6 +231,7 @@ def _remarks(result: BudgetComparison, alpha: float) -> list[str]:
         remarks.append("There is one task only, so nothing can be tested and no p-value is given.")
     elif len(same := scores.columns[(values == values[0]).all(axis=0)]):
         remarks.append(f"The score is the same on every task, and is kept: {join_names(same)}.")
+    # Of N tasks that all agree Wilcoxon's p is 2 / 2^N, here for every pair.
     least = float(finner(np.full(n_pairs, 2.0 ** (1 - len(values)))).max())
     if len(values) > 1 and least > alpha:
         remarks.append(
@@ -299,7 +301,7 @@ def tidy_scores(
     for budget, regret in zip(points, regrets.T, strict=True):
         where = f"At {format_number(budget)} {unit}: "
         use, short_notes = _long_enough(runs, kept, budget, short_runs, where)
-        early = np.isnan(regret)
+        early = np.isnan(regret)  # no result counts as the worst one
         means = runs.mean_over_seeds(np.where(early, 1.0, regret)[:, None], use)[:, :, 0]
         matrix = pd.DataFrame(means, index, columns).loc[has_all]
         matrices[budget], gap_notes = _complete_tasks(matrix, "run", where)
@@ -358,6 +360,7 @@ def _common_budget(runs: Runs, kept: BoolArray, unit: Unit) -> tuple[float, str]
         raise ValueError("budgets must be given when the unit is seconds.")
     longest = np.zeros((len(runs.tables), len(runs.methods)))
     np.maximum.at(longest, (runs.table, runs.method), runs.length)
+    # Tables that are left out set no limit.
     longest[np.setdiff1d(np.arange(len(longest)), runs.table[kept])] = np.inf
     budget = float(longest.min())
     table, method = min(

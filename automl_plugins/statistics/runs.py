@@ -177,7 +177,7 @@ def _seconds(rows: pd.DataFrame, new: BoolArray) -> FloatArray:
     if len(gaps := gaps[gaps["sum"] > 0]):
         cases = sorted(f"{table} (in {n} of {of} rows)" for table, n, of in gaps.itertuples())
         raise ValueError(f"A budget in seconds, but no seconds on table {', '.join(cases)}.")
-    back = (np.diff(seconds, prepend=-np.inf) < 0) & ~new
+    back = (np.diff(seconds, prepend=-np.inf) < 0) & ~new  # a new run begins at its own 0
     if back.any():
         case = _place(rows[back].iloc[0].to_dict())
         raise ValueError(f"seconds must not fall from trial to trial; they do at {case}.")
@@ -314,6 +314,7 @@ def _label_searches(
         searches += found
     numbered = []
     for (task, method), members in unseeded.items():
+        # Seeds that a framework gives stay, as long as they tell the searches apart.
         if len({searches[i].seed for i in members}) < len(members):
             for seed, i in enumerate(members):
                 searches[i] = replace(searches[i], seed=seed)

@@ -106,6 +106,7 @@ def cliques(not_different: npt.ArrayLike) -> list[tuple[int, ...]]:
             found.append(tuple(sorted(group)))
         if not open_:
             return
+        # A maximal group without the pivot has a member that is no neighbour of it.
         pivot = max(open_ | done, key=lambda i: len(neighbours[i] & open_))
         for i in sorted(open_ - neighbours[pivot]):
             extend(group | {i}, open_ & neighbours[i], done & neighbours[i])
@@ -250,6 +251,7 @@ def _enumerated_p(difference: FloatArray, zero_method: ZeroMethod) -> float:
     else:
         ranks = rankdata(np.abs(difference))[nonzero]
     positive = ranks[difference[nonzero] > 0].sum()
+    # Row s has the bits of s: 1 where the difference is positive.
     signs = np.arange(2 ** len(ranks))[:, None] >> np.arange(len(ranks)) & 1
     sums = signs @ ranks  # multiples of one half: exact
     return min(1.0, 2.0 * float(min((sums <= positive).mean(), (sums >= positive).mean())))

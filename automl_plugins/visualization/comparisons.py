@@ -115,7 +115,7 @@ def _draw_curves(
     if n < n_tables:
         note = f"{n} of {n_tables} tables, those with runs of every method"
     mean = scores.mean(axis=0)
-    if n == 1:
+    if n == 1:  # one table has no spread
         band = None
     if band is not None:
         note += f"; {_BANDS[band]}"
@@ -129,6 +129,7 @@ def _draw_curves(
         name = plain(method)
         if band is not None:
             figure.add_scatter(
+                # One outline, there and back: two curves filled between would be two traces.
                 x=np.concatenate([x, x[::-1]]),
                 y=np.concatenate([upper[i], lower[i][::-1]]),
                 mode="lines",
@@ -192,6 +193,7 @@ def _make_logarithmic(figure: go.Figure) -> None:
     means = np.concatenate([trace.y for trace in figure.data if trace.fill is None])
     if not means.any():
         return
+    # At least down to 0.1: a regret that hardly falls would fill the plot.
     floor = np.floor(np.log10(means[means > 0].min(initial=0.1)))
     top = max(trace.y.max() for trace in figure.data)  # means may exceed upper quartiles
     for trace in bands:
@@ -234,11 +236,11 @@ def plot_rank_diagram(comparison: Comparison, *, budget: float | None = None) ->
     n, margin = len(rank_of), 0
     _draw_line(figure, [1, n], [0, 0], "ranks", {"color": "black", "width": 1})
     for i, (method, rank) in enumerate(rank_of.items()):
-        left = i < (n + 1) // 2
+        left = i < (n + 1) // 2  # the better half
         height, end = (i + 1, 1) if left else (n - i, n)
         _draw_line(figure, [rank, rank, end], [0, height, height], str(method), styles[method])
         label = f"{method}{' (control)' * (method == comparison.control)} {rank:.2f}"
-        margin = max(margin, 30 + 7 * text_width(label))
+        margin = max(margin, 30 + 7 * text_width(label))  # pixels: about 7 for each character
         figure.add_annotation(
             x=end,
             y=height,

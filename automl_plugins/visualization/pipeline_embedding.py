@@ -110,8 +110,9 @@ def _plane(
     values, vectors = np.linalg.eigh(centred.T @ centred / n)
     order = np.argsort(-values)[:2]
     main = vectors[:, order]
+    # An axis may point either way: its largest entry is made positive, the same on all machines.
     main = main * np.where(main[np.abs(main).argmax(axis=0), np.arange(len(order))] < 0, -1.0, 1.0)
-    places = np.pad(centred @ main, ((0, 0), (0, 2 - len(order))))
+    places = np.pad(centred @ main, ((0, 0), (0, 2 - len(order))))  # 0 where there is one axis
     shares = np.zeros(2)
     shares[: len(order)] = values[order].clip(min=0.0) / (values.sum() or 1.0)
     return places, [f"Main axis {i} ({s:.0%})" for i, s in enumerate(shares, start=1)]

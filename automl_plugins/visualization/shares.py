@@ -74,6 +74,7 @@ def plot_arm_allocation(source: Any, *, unit: Unit = "trials", **options: Any) -
         styles = list(line_styles(range(len(report.names))).values())
         for k in np.argsort(-shares[:, -1], kind="stable").tolist():
             _draw_area(figure, report.names[k], spent[1:][shown], shares[k, shown], styles[k])
+    # What was spent when ``opened`` pulls had finished; records are in that order.
     for index, opened in enumerate(report.opened):
         _draw_round(figure, report, index, float(spent[min(opened, len(cost))]))
     return figure
@@ -166,6 +167,7 @@ def plot_source_weights(source: Any, *, n_sources: int = 8) -> go.Figure:
     )
     n, none = len(each), np.zeros(len(numbers))
     styles = line_styles(list(each)[:n_sources])
+    # Shares that are rounded may add up to a little more than 1.
     rows: list[_Area] = [("this search", np.maximum(0.0, 1.0 - sum(each.values(), none)), _OWN)]
     rows += [(name, each[name], style) for name, style in styles.items()]
     if n > n_sources:
