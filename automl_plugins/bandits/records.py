@@ -1,4 +1,11 @@
-"""The pulls of arms and their rewards, as columns; rewards from losses of any scale."""
+"""The pulls of arms and their rewards, as columns; rewards from losses of any scale.
+
+Notation of this package::
+
+    n  pulls, one row each
+    K  arms, numbered from 0; an array (K,) has an entry for each
+    m  finished pulls
+"""
 
 from __future__ import annotations
 

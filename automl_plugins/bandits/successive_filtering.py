@@ -229,10 +229,9 @@ class SuccessiveFiltering:
         What differs: the search ends when the budget is spent, which the printed loop overruns in
         every round, so the last rounds are short or missing here, and where few evaluations take
         much of the budget an arm may never be tried; no arm is dropped where all scores are
-        equal, where equation 7 is 0 / 0; a
-        failed evaluation has the reward 0 instead of none; an arm that failed three times
-        without a success waits for the end of the round. An arm without a success is dropped,
-        as in the paper.
+        equal, where equation 7 is 0 / 0; a failed evaluation has the reward 0 instead of none; an
+        arm that failed three times without a success waits for the end of the round. An arm
+        without a success is dropped, as in the paper.
         """
         return cls(budget, unit=unit, rounds=rounds, **PAPER)
 

@@ -6,7 +6,12 @@ member of each proposal is drawn by merit. Draws, not an average of the acquisit
 is wrong with confidence may have the largest expected improvement everywhere, and win every
 average. Drawn, it costs only its share of the trials, and one model is asked instead of all. After
 the portfolios of Hoffman, Brochu and de Freitas, "Portfolio allocation for Bayesian optimization"
-(UAI 2011), which weigh members by the predicted losses of their proposals.
+(UAI 2011), which weigh members by the predicted losses of their proposals. Notation::
+
+    merits  rank correlations of the models of one member, (s,), in [-1, 1]
+    logs    logarithms of prior times evidence, or of the evidence of each model
+    shares  trust in the members, (m,), adds up to 1
+    n       rows that are predicted without themselves
 """
 
 from __future__ import annotations

@@ -3,7 +3,12 @@
 A branch (an algorithm, say) is visited in proportion to the size of its part of the space. Its
 first point is the middle of its ranges, which users choose around plausible values; each next one
 is the best of a few candidates (Mitchell 1991): the farthest from all tried. Points depend only
-on the history, so a design continues where it was interrupted.
+on the history, so a design continues where it was interrupted. Notation::
+
+    pool     candidates as vectors of a space, (m, d)
+    tried    vectors evaluated or under way, (n, d)
+    counts   tried vectors of each option of a column, (k,)
+    weights  mean size of the options' parts of the space, in bits and one more, (k,)
 """
 
 from __future__ import annotations

@@ -3,7 +3,12 @@
 A proposal is a pure function of (space, history, seed, k). Between calls a ``ModelBasedProposer``
 keeps only its last models, which may be dropped at any time: those for n finished rows are always
 fitted on the first ones that ``schedule`` says (on all with ``refit="always"``), with streams
-indexed by their number, and a ``Conditional`` surrogate then takes in others.
+indexed by their number, and a ``Conditional`` surrogate then takes in others. Notation::
+
+    vectors    configurations as ``VectorSpace`` has them, (m, d), NaN = inactive
+    features   what the models see of them, (m, f)
+    mean, std  predicted target and its standard deviation, (m,), smaller is better
+    fixed      values that are decided already, (d,), NaN = free
 """
 
 from __future__ import annotations

@@ -1,4 +1,13 @@
-"""Propose the configurations of a memory by matrix factorisation (PMF, Fusi et al. 2018)."""
+"""Propose the configurations of a memory by matrix factorisation (PMF, Fusi et al. 2018).
+
+Notation of this module::
+
+    N, T     configurations of the memory ("pipelines"), and its tasks ("data sets")
+    vectors  the configurations, (N, d)
+    Y        their losses, (N, T), NaN where a task did not run one
+    rows     which of the N each row of the history is, (n,), -1 for none
+    allowed  those that may be proposed, mask (N,)
+"""
 
 from __future__ import annotations
 

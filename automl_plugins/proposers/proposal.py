@@ -3,7 +3,13 @@
 A worker first gets the number of its evaluation, then reads the history, proposes and publishes.
 So the worker of number k sees every lower number: finished, running with a configuration, or
 running without one while its worker is still proposing. That missing configuration can be
-computed, as a proposal is a function of the history and the number.
+computed, as a proposal is a function of the history and the number. Notation::
+
+    n, d      rows of the history, and hyperparameters
+    missing   active values that a row has not asked for, mask (n, d)
+    proposed  those of them that a running row will get if it asks, or that were filled in, (n, d)
+    asked     values that a row has asked for, mask (n, d)
+    k         number of the evaluation that a proposal is for
 """
 
 from __future__ import annotations

@@ -164,8 +164,7 @@ def gbqr_thesis(*, per_second: bool = False, **options: Unpack[Options]) -> Mode
     simulation. A larger one is searched as its chapter 2.5.2 describes SMAC: 10 000 random
     configurations, and local searches from the ten evaluated ones of the best bound.
     Failures are not learnt (``failed_trials="ignore"``), nor is the number of rows limited
-    (``max_rows=None``).
-    The thesis has no constraints: if trials have any, they are learnt.
+    (``max_rows=None``). The thesis has no constraints: if trials have any, they are learnt.
 
     What differs from the thesis:
 

@@ -1,7 +1,12 @@
 """Losses made comparable, between tasks and beside outliers. NaN is a failed run.
 
 A failed run counts as the worst complete one of its task, so that models avoid its region. Where
-all complete ones are equal, it is worse by one unit.
+all complete ones are equal, it is worse by one unit. Notation::
+
+    losses    of one task, (n,), in any order
+    distinct  those that are known, each once, ascending, (m,)
+    sizes     what stands in their place, in the same order, (m,)
+    spread    distance from the median to a quartile, see ``_middle_half``
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""One hyperparameter of a search space as a column of vectors, see ``vector_space``."""
+"""One hyperparameter of a search space as a column of vectors, see ``vector_space``.
+
+Entries (n,) of a column are numbers on the scale [0, 1] of a range, or indices of categories and
+ordinals; u (n,) are probabilities, steps (n,) differences of entries as shares of the range.
+"""
 
 from __future__ import annotations
 

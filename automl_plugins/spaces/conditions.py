@@ -1,4 +1,8 @@
-"""Conditions, some of them inferred from what was recorded, and forbidden clauses."""
+"""Conditions, some of them inferred from what was recorded, and forbidden clauses.
+
+``vectors`` (n, d) are those of ``vector_space``; ``columns`` (d, n) are the same transposed, as
+ConfigSpace takes them.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,11 @@
 """Scales from numbers to [0, 1] and back that lose nothing, as transformers of ConfigSpace.
 
 All are increasing, and give a value back exactly where its vector differs from those of the next
-values.
+values. Notation::
+
+    low, high  the ends of the range, legal values both
+    vector     places on the scale, (n,), in [0, 1] for legal values
+    place      index of a value among the n legal ones, or of a float among all 64-bit floats
 """
 
 from __future__ import annotations

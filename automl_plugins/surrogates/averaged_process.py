@@ -1,7 +1,14 @@
 """Gaussian processes averaged over kernels by their evidence, instead of one that fits best.
 
-"RW" is Rasmussen and Williams, "Gaussian Processes for Machine Learning" (MIT Press, 2006). For
-the notation see ``gaussian_process``.
+"RW" is Rasmussen and Williams, "Gaussian Processes for Machine Learning" (MIT Press, 2006).
+Notation of this module, besides that of ``gaussian_process``::
+
+    inputs  complete features, shape (n, d) of the rows learnt from, (m, d) of queries
+    z       standardised losses, shape (n,)
+    C       correlations by one kernel, shape (n, n), or (n, m) with queries
+    L       Cholesky factor of variance C + noise I, shape (n, n)
+    w       L^-1 z, shape (n,)
+    V       correlations with queries times the inverse of L', shape (m, n)
 """
 
 from __future__ import annotations

@@ -2,6 +2,10 @@
 
 Trees extend the value of a leaf as far as the space goes, and an ensemble of them agrees there as
 firmly as it does on the observations. This wrapper adds what a Gaussian process has by nature.
+Notation of this module, besides that of ``base``::
+
+    points  the best observations, without NaN, shape (n, f); f includes flags
+    gaps    distance u of each query to the nearest point, shape (m,)
 """
 
 from __future__ import annotations

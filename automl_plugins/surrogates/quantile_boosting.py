@@ -11,6 +11,9 @@ One LightGBM model per quantile. Three forms, all ``fit(X, y)`` / ``predict(X)``
 * ``"ensemble"``: ``n_models`` models of the alpha-quantile, each on a bootstrap sample; mean and
   standard deviation between them. Not in the thesis, whose single model has no deviation: where
   it is wrong it stays wrong, see ``docs/ideas/gbqr.md``.
+
+``X`` (n, f), ``y`` (n,) and ``z`` (n,) are those of ``base``; ``quantiles`` (models, m) are
+predicted on the scale of z, and negated for a bound.
 """
 
 from __future__ import annotations

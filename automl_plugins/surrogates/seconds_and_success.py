@@ -1,4 +1,12 @@
-"""Models beside that of the loss: seconds (GBQR thesis 5.2), and the probability of success."""
+"""Models beside that of the loss: seconds (GBQR thesis 5.2), and the probability of success.
+
+Notation of this module, besides that of ``base``::
+
+    y       1 where a row succeeded, else 0, shape (n,)
+    shares  share of successes at each node of a tree, by the least rows of a node, (4, nodes)
+    votes   sums over trees of the shares at the nodes that rows end in, (4, n)
+    target  ln seconds, shape (n,); ``raised`` where a bound is below its prediction
+"""
 
 from __future__ import annotations
 
