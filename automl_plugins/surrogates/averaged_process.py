@@ -228,10 +228,7 @@ class EvidenceAverage:
         """
         shared: FloatArray | None = None
         found: dict[bytes, FloatArray] = {}
-        for candidate in candidates:
-            scales, key = candidate.scales, candidate.scales.tobytes()
-            if key in found:
-                continue
+        for key, scales in {c.scales.tobytes(): c.scales for c in candidates}.items():
             if len(scales) and (scales == scales[0]).all():
                 # A scale of all inputs divides their distances, which are computed once.
                 if shared is None:
