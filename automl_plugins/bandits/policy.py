@@ -276,9 +276,7 @@ class RandomArm(Policy):
         if unknown:
             raise ValueError(f"weights name arms {sorted(self.weights)}, but not {unknown}.")
         weights = np.array([self.weights[arm] for arm in arms.tolist()])
-        if not weights.any():
-            return int(rng.choice(arms))
-        return int(rng.choice(arms, p=weights_from_numbers(weights)))
+        return int(rng.choice(arms, p=weights_from_numbers(weights) if weights.any() else None))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -335,11 +335,10 @@ class SuccessiveFiltering:
             due = (pulls < self.min_pulls) & (cost <= left)
             if due.any():
                 return best_of(index[due], -pulls[due].astype(np.float64), rng)
-        if not self.carry_debts:
-            fits = room > 0
-        else:
+        fits = room > 0
+        if self.carry_debts:
             in_time = ledger.spent.sum() < current.limit
-            fits = (room > 0) & (room >= cost / 2) & (cost <= left) & in_time
+            fits &= (room >= cost / 2) & (cost <= left) & in_time
         if fits.any():
             # Shares are used up evenly; those of a sharp softmax may underflow to 0.
             return best_of(index[fits], (room / np.maximum(share, 1e-300))[fits], rng)
