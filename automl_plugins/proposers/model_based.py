@@ -399,7 +399,7 @@ class ModelBasedProposer:
             vectors = template.best_recorded(space)
             repeated = asked.repeats.among(vectors)
             return vectors[~repeated & space.agrees(vectors, asked.fixed)]
-        return vector[:0]
+        return np.empty((0, space.d))
 
 
 def _effort(settings: ProposerSettings, d: int, n_rows: int) -> tuple[int, LocalSearch]:

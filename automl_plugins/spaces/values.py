@@ -46,8 +46,6 @@ ABSENT: Final = _Absent.ABSENT
 
 _WORDS = {"none": None, "true": True, "false": False, "nan": math.nan}
 _LONGEST = 1000  # characters of a text that is read as a value
-
-
 _BOOLS: Final = (bool, np.bool_)
 _NUMBERS: Final = (int, float, numbers.Real, Decimal)  # the quick checks first
 
