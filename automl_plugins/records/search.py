@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-RecordedTrial = Trial
+RecordedTrial = Trial  # its public name: frameworks have a Trial of their own
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def _unknown() -> Any:
-    return np.empty(0)
+    return np.empty(0)  # a column that is not given: how long it has to be is not known here
 
 
 class UnnamedTask(ValueError):
@@ -162,7 +162,7 @@ class TaskRecord:
             return np.array([getattr(trial, attribute) for trial in trials], dtype=np.float64)
 
         status = column("status")
-        violating = (status == Status.COMPLETE) & (column("feasible") == 0.0)  # columns are floats
+        violating = (status == Status.COMPLETE) & (column("feasible") == 0.0)
         return cls(
             name,
             [dict(trial.config) for trial in trials],

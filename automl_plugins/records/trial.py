@@ -48,6 +48,7 @@ class Status(IntEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> Status | None:
+        # By name, as files and frames have it: Status("pruned").
         text = value.lower() if isinstance(value, str) else value
         return next((status for status in cls if str(status) == text), None)
 
@@ -95,6 +96,7 @@ class Trial:
     finished: float = math.nan
     curve: Mapping[float, float] = field(default_factory=dict)
     step: float | None = None
+    # Not compared: trials are equal if the same was found, whenever and as whichever it ran.
     number: int = field(default=-1, compare=False)
     started: float = field(default=math.nan, compare=False)
     ended: float = field(default=math.nan, compare=False)

@@ -46,6 +46,7 @@ class Column:
         self.is_indexed = self.is_categorical or is_ordinal
         self.is_constant = isinstance(hyperparameter, Constant)
         self.n_values = float(hyperparameter.size)
+        # Not isinstance: a class derived from these may draw otherwise.
         uniform = type(hyperparameter) in (UniformFloatHyperparameter, ExactFloat)
         self.is_uniform = uniform and np.isinf(self.n_values) and not self._is_rounded
         self.largest = self.n_values - 1.0 if is_ordinal else 1.0

@@ -114,6 +114,8 @@ def truth(clause: Condition | ForbiddenClause, domain: Domain) -> bool | None:
         else:
             is_set = isinstance(clause, InCondition | ForbiddenInClause)
             values = clause.values if is_set else [clause.value]  # type: ignore[union-attr]
+            # A set, for a clause may list a value twice. None inside: "not equal" holds for all
+            # values and the others for none. All values inside: the opposite.
             inside = len({v for v in values if domain.low <= v <= domain.high})
             differs = isinstance(clause, NotEqualsCondition)
             whole = isinstance(domain.low, int) and inside == domain.high - domain.low + 1
@@ -211,7 +213,7 @@ def restrict_space(
         defaults = _allowed_defaults(out, clauses)
         if defaults is None:
             return None
-        if defaults:
+        if defaults:  # ConfigSpace refuses clauses that the defaults violate
             out, clauses = _build(space, domains, active, defaults)
         assert clauses is not None
         out.add(clauses)
@@ -293,6 +295,7 @@ def _others(
         beside = [_others(each, child, parent) for each in equal]
         return AndConjunction(*beside) if len(beside) > 1 else beside[0]
     value = condition.value
+    # What lies below, above and at the value, as far as the condition does not cover it.
     sides: list[Condition] = []
     if value > domain.low and not isinstance(condition, LessThanCondition):
         sides.append(LessThanCondition(child, parent, value))
@@ -353,7 +356,7 @@ def _allowed_defaults(
     view = VectorSpace(space)
     rows = view.enumerate(_TRIED)
     if rows is None:
-        rows = view.sample(_TRIED, np.random.default_rng(0))
+        rows = view.sample(_TRIED, np.random.default_rng(0))  # the same defaults in every search
     rows = rows[allowed(rows)]
     if not len(rows):
         return None

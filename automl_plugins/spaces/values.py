@@ -91,7 +91,7 @@ def same(a: Any, b: Any) -> bool:
     less than double precision is the number that it prints.
     """
     a, b = plain(a), plain(b)
-    if a is b:
+    if a is b:  # whatever its == says
         return True
     kind = kind_of(a)
     if kind != kind_of(b):

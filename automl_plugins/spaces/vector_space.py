@@ -85,7 +85,7 @@ class VectorSpace:
         return len(self.names)
 
     def __reduce__(self) -> tuple[type[VectorSpace], tuple[ConfigurationSpace]]:
-        return VectorSpace, (self.space,)
+        return VectorSpace, (self.space,)  # made anew: functions and caches are not pickled
 
     # --- validity -------------------------------------------------------------------------
 
