@@ -247,6 +247,7 @@ def preset(make: Callable[..., T]) -> Callable[..., T]:
     def wrapped(cls: type[Any], *args: Any, **kwargs: Any) -> T:
         created = make(cls, *args, **kwargs)
         name = f"{cls.__name__}.{make.__name__}"
+        # Bound, so that ``cls`` is not shown as an argument.
         created._shown = _call(name, make.__get__(cls), args, kwargs)  # type: ignore[attr-defined]
         return created
 

@@ -105,7 +105,7 @@ class Policy(ShowsArguments, ABC):
     ) -> ArmChoice:
         """The arm that ``choose`` returns, and why."""
         arm, name = self.choose(arms, records, streams, k), type(self).__name__
-        standing = _standing(arms, records)
+        standing = _standing(arms, records)  # again: a policy may have a ``choose`` of its own
         if self._guarantees(standing.of.pulls):
             return ArmChoice(arm, f"guaranteed minimum of {name}")
         scores = self._scores(standing)

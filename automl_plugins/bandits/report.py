@@ -138,6 +138,7 @@ class ArmReport:
         known = (records.status == Status.COMPLETE) & ~np.isnan(values)
         best = np.full(n_arms, np.nan)
         np.fmin.at(best, records.arm[known], values[known])  # of NaN and a number the number
+        # The newest decision on each arm replaces the others: it may have been taken back.
         last = {d.arm: (r.index + 1, d) for r in self.rounds for d in r.decisions}
         left = {k: (number, d.reason) for k, (number, d) in last.items() if not d.advances}
         return [
@@ -256,6 +257,7 @@ def describe_round(outcome: Round, names: Sequence[str], spent: str = "") -> str
     leaves = [d for d in outcome.decisions if not d.advances]
     leaves.sort(key=lambda d: math.inf if d.score is None else -d.score)
     line = f"Round {outcome.index + 1}{spent}: "
+    # What is the same for all is said once; shares of a softmax differ in their last digits.
     if len({(d.score, d.probability, round(d.share, 9)) for d in stays}) == 1:
         each = " each" if len(stays) > 1 else ""
         line += f"{_list(names[d.arm] for d in stays)} ({_terms(stays[0], total)}{each})"

@@ -66,7 +66,7 @@ class ArmFacts:
             return None
         texts = ("parameter", "arm", "reason", "sampler")
         known = {name: data[name] for name in texts if isinstance(data.get(name), str)}
-        if type(number := data.get("round")) is int:
+        if type(number := data.get("round")) is int:  # True is an instance of int
             known["round"] = number
         facts = cls(**known, score=finite_or_none(data.get("score")))
         return facts if facts != cls() else None

@@ -123,6 +123,7 @@ def tst(
         bandwidth=bandwidth,
         meta_features=describe_task(meta_features, X, y),
     )
+    # Raw, for the surrogate brings losses to the scale of the votes itself.
     proposer = make_proposer(template, target="raw", informed=True, **settings, **options)
     return WithFallback(proposer, plain, memory=known)
 

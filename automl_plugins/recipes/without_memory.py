@@ -262,6 +262,7 @@ def ei_per_second(
 ) -> ModelBasedProposer:
     """Expected improvement of a random forest per predicted second (thesis 5.2)."""
     return make_proposer(
+        # Without a floor, what is nearly certain to gain nothing would be infinitely bad.
         surrogates.DistanceAware(surrogates.RandomForest(), floor=_FLOOR),
         target="log_regret",
         timed=True,

@@ -74,13 +74,14 @@ class Runs:
         filled = np.zeros(values.shape, dtype=np.int64)
         values[run, point] = self.regret[rows]  # of several rows at one budget, the last remains
         filled[run, point] = point
+        # At a budget without a row the last one before it counts.
         return np.take_along_axis(values, np.maximum.accumulate(filled, axis=1), axis=1)
 
     def mean_over_seeds(self, values: FloatArray, use: BoolArray) -> FloatArray:
         """Means (T, M, G) of values (r, G) over the runs in use (r,); NaN where there is none."""
         shape = len(self.tables), len(self.methods), values.shape[1]
         cell = (self.table * shape[1] + self.method)[use]  # ascending
-        place = np.arange(len(cell)) - np.searchsorted(cell, cell)
+        place = np.arange(len(cell)) - np.searchsorted(cell, cell)  # of a run among its seeds
         cube = np.full((shape[0] * shape[1], max(place, default=0) + 1, shape[2]), np.nan)
         cube[cell, place] = values[use]
         # Sorted, so that rounding in the order of the seeds cannot break ties between methods.
