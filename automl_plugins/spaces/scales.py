@@ -140,21 +140,21 @@ class LogScale(Scale):
         super().__init__(low, high)
         self.step = step
         self.is_rounded = step is not None or is_rounded
+        self._least = math.log(low)
+        self._span = math.log(high) - self._least
 
     def to_value(self, vector: FloatArray) -> FloatArray:
         """See ``Scale``."""
-        least, most = math.log(self.low), math.log(self.high)
         with np.errstate(over="ignore", under="ignore"):
-            values = np.exp(least + vector * (most - least))
+            values = np.exp(self._least + vector * self._span)
         if self.step is not None:
             values = np.rint(values / self.step) * self.step
         return np.clip(values, self.low, self.high)  # a multiple beyond an end counts as the end
 
     def _vector(self, values: FloatArray) -> FloatArray:
-        least, most = math.log(self.low), math.log(self.high)
         # ConfigSpace rounds defaults to 13 places, that is to 0.
         logarithms = np.log(np.where(values == 0.0, _LEAST, values))
-        return np.asarray((logarithms - least) / (most - least))
+        return np.asarray((logarithms - self._least) / self._span)
 
 
 class FewFloats(Scale):
