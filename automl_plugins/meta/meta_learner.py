@@ -72,21 +72,25 @@ class MetaLearner(BaseEstimator):  # type: ignore[misc]
         X = self.space_.features(dataset.vectors[rows])
         X = np.hstack([X, self.tasks_.known[dataset.task[rows]]])
         self.booster_ = None
+        # LightGBM's own 20 rows of a leaf, and 3 of a bin, leave memories of a few runs with no
+        # split, or none between two recorded values.
+        least = max(1, len(rows) // 20)
         if len(np.unique(y[rows])) > 1:
             self.booster_ = lightgbm.train(
                 {
                     "objective": "regression",
                     "learning_rate": self.learning_rate,
                     "num_leaves": self.num_leaves,
-                    # LightGBM's own 20 leaves memories of a few tasks without a single split
-                    "min_data_in_leaf": min(20, max(1, len(rows) // 20)),
+                    "min_data_in_leaf": min(20, least),
                     "num_threads": self.n_jobs,
                     "seed": self.random_state,
                     "deterministic": True,
                     "force_row_wise": True,
                     "verbosity": -1,
                 },
-                lightgbm.Dataset(X, y[rows], params={"verbosity": -1}),
+                lightgbm.Dataset(
+                    X, y[rows], params={"min_data_in_bin": min(3, least), "verbosity": -1}
+                ),
                 num_boost_round=self.n_trees,
             )
         return self

@@ -106,7 +106,8 @@ class Blended(BaseEstimator):  # type: ignore[misc]
             self._p = p = self._predict_earlier(X)
             self.vote_ = vote(y, p, self.patience, self.caution) if self.earlier else 0.0
             own = DistanceAware(QuantileBoosting()) if self.surrogate is None else self.surrogate
-            self.surrogate_ = reseed(own, self.random_state).fit(X, y - self.vote_ * p)
+            self.surrogate_ = reseed(own, self.random_state)
+            self.surrogate_.fit(X, y - self.vote_ * p)
             self._points = complete_inputs(X, _NO_FLAGS)
             self._spread = self.doubt * np.sqrt(self.patience / (self.patience + len(y)))
             self._scale = typical_gap(self._points)

@@ -95,3 +95,12 @@ def test_a_memory_of_a_few_runs_is_learnt_from() -> None:
     learner = MetaLearner(n_trees=20).fit(few)
     predicted = learner.predict(few.vectors, few.tasks[0].meta_features)
     assert np.ptp(predicted) > 0.1  # leaves of 20 runs would leave a single one
+
+
+@pytest.mark.parametrize("n", [2, 3, 6, 10])
+def test_of_a_few_recorded_configurations_each_has_its_own_prediction(n: int) -> None:
+    x = np.linspace(0.0, 1.0, n)
+    rows = [{"x": v, "y": 0.5} for v in x.tolist()]
+    data = MetaDataset.from_records([TaskRecord("a", rows, 1.0 - x, space=SPACE)])
+    predicted = MetaLearner().fit(data).predict(data.vectors, None)
+    assert (np.diff(predicted) < 0.0).all()  # bins of 3 runs would tie them

@@ -32,13 +32,12 @@ Y = scores(first_column(X) + 0.2 * X[:, 1])
 
 
 class Mean:
-    """The mean of what it was fitted to."""
+    """The mean of what it was fitted to; ``fit`` returns nothing, which ``Surrogate`` allows."""
 
     random_state: int | None = None
 
-    def fit(self, X: FloatArray, y: FloatArray) -> Mean:
+    def fit(self, X: FloatArray, y: FloatArray) -> None:
         self.y = y
-        return self
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         return np.full(len(X), self.y.mean()), np.full(len(X), 0.25)
