@@ -2,7 +2,8 @@
 
 All seeds and instances of a configuration are one row. Its loss is the mean cost, adjusted for the
 effects of the instances: racing evaluates most configurations on few instances, and easy instances
-do not make a configuration good.
+do not make a configuration good. Its seconds are the mean seconds, adjusted in the same way: easy
+instances do not make a configuration fast.
 
 With several budgets, the loss is that at the highest budget that enough configurations have
 finished (``loss_budget``). A configuration that has not reached it is a PRUNED row with the cost
@@ -18,10 +19,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
+from scipy.linalg import lstsq
 from smac import RunHistory
 from smac.runhistory import TrialKey, TrialValue
 
-from automl_plugins.arrays import FloatArray, IntArray
+from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.records.history import History
 from automl_plugins.records.scores import HUGE
 from automl_plugins.records.trial import Status, Trial
@@ -29,6 +31,8 @@ from automl_plugins.records.trial import Status, Trial
 from .trials import canonical, known_ends, read_trial
 
 Pair = tuple[TrialKey, Trial]
+
+_LEAST_FACTOR = 1e-18  # of an instance's seconds: its inverse, and sums of these, stay finite
 
 
 @dataclass
@@ -67,13 +71,14 @@ class Rows:
         counted = [_count(finished[i], level) for i in order]
         known = [*order, *(i for i in running if i not in finished)]
         free = max(known, default=0)
+        losses = _losses(counted)
         unknown = [math.nan] * (len(known) - len(order) + len(waiting))
         vectors = [self._vector(i, history.ids_config[i]) for i in known]
         vectors += [canonical(config, self.space) for config in waiting]
         return History.of(
             np.array(vectors).reshape(len(vectors), len(self.space)),
-            np.append(_losses(counted), unknown),
-            seconds=np.append([_mean_seconds(pairs) for pairs in counted], unknown),
+            np.append(losses, unknown),
+            seconds=np.append(_seconds(counted, ~np.isnan(losses)), unknown),
             status=[_status(pairs, level) for pairs in counted] + [Status.RUNNING] * len(unknown),
             number=[i - 1 for i in known] + [free + i for i in range(len(waiting))],
             budget=[pairs[0][1].budget for pairs in counted] + unknown if order else None,
@@ -151,24 +156,39 @@ def _status(pairs: Sequence[Pair], level: float | None) -> Status:
     return Status.PRUNED if below or Status.PRUNED in found else Status.COMPLETE
 
 
-def _mean_seconds(pairs: Sequence[Pair]) -> float:
-    known = [trial.seconds for _, trial in pairs if not math.isnan(trial.seconds)]
-    return sum(known) / len(known) if known else math.nan
-
-
 def _losses(configs: Sequence[Sequence[Pair]]) -> FloatArray:
     """Loss (n,) of each configuration; NaN where one of its trials has none."""
-    names: dict[str | None, int] = {}
-    known = [
-        (row, names.setdefault(key.instance, len(names)), trial.loss)
+    rows, instances, costs = _columns(
+        (row, key, trial.loss)
         for row, pairs in enumerate(configs)
         if not any(math.isnan(trial.loss) for _, trial in pairs)
         for key, trial in pairs
-    ]
-    rows, instances, costs = np.array(known, dtype=np.float64).reshape(-1, 3).T
+    )
     # Users mark bad configurations with the largest float: clip, so that sums do not overflow.
-    costs = np.clip(costs, -HUGE, HUGE)
-    return adjusted_means(costs, rows.astype(np.int64), instances.astype(np.int64), len(configs))
+    return adjusted_means(np.clip(costs, -HUGE, HUGE), rows, instances, len(configs))
+
+
+def _seconds(configs: Sequence[Sequence[Pair]], typical: BoolArray) -> FloatArray:
+    """Seconds (n,) of each configuration, NaN where none are known; see ``adjusted_seconds``."""
+    rows, instances, seconds = _columns(
+        (row, key, trial.seconds)
+        for row, pairs in enumerate(configs)
+        for key, trial in pairs
+        if not math.isnan(trial.seconds)
+    )
+    return adjusted_seconds(seconds, rows, instances, typical)
+
+
+def _columns(
+    trials: Iterable[tuple[int, TrialKey, float]],
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Row, instance and value (t,) of trials; instances are counted from 0 as they come."""
+    names: dict[str | None, int] = {}
+    table = [
+        (row, names.setdefault(key.instance, len(names)), value) for row, key, value in trials
+    ]
+    rows, instances, values = np.array(table, dtype=np.float64).reshape(-1, 3).T
+    return rows.astype(np.int64), instances.astype(np.int64), values
 
 
 def adjusted_means(
@@ -180,17 +200,52 @@ def adjusted_means(
     instance, both counted from 0. With one instance, or all rows on all instances, a is the plain
     mean.
     """
-    n_instances = int(instances.max(initial=0)) + 1
+    met = _meetings(rows, instances, n_rows, int(instances.max(initial=0)) + 1)
+    effect = _effects(costs, rows, instances, met)
+    effect -= effect.mean()
+    with np.errstate(invalid="ignore"):
+        total = np.bincount(rows, costs, n_rows) - met @ effect
+        return np.asarray(total / met.sum(axis=1), dtype=np.float64)
+
+
+def adjusted_seconds(
+    seconds: FloatArray, rows: IntArray, instances: IntArray, typical: BoolArray
+) -> FloatArray:
+    """Estimated mean seconds (n,) of each row on all instances; NaN for rows without trials.
+
+    As ``adjusted_means``, but an instance multiplies the seconds, and its factor is learnt from
+    the ``typical`` rows (n,): how soon a failure comes is not how long an instance takes. With one
+    instance, or all rows on all instances, the result is the plain mean too.
+    """
+    n_rows, n_instances = len(typical), int(instances.max(initial=0)) + 1
+    learnt = typical[rows]
+    own, on = rows[learnt], instances[learnt]
+    effect = _effects(np.log(seconds[learnt]), own, on, _meetings(own, on, n_rows, n_instances))
+    factor = np.maximum(np.exp(effect - effect.max()), _LEAST_FACTOR)
+    met = _meetings(rows, instances, n_rows, n_instances)
+    with np.errstate(invalid="ignore"):
+        mean = np.bincount(rows, seconds, n_rows) / (met @ factor) * factor.mean()
+    return np.asarray(mean, dtype=np.float64)
+
+
+def _meetings(rows: IntArray, instances: IntArray, n_rows: int, n_instances: int) -> FloatArray:
+    """Number of trials (n_rows, n_instances) of each row on each instance."""
     met = np.zeros((n_rows, n_instances))
     np.add.at(met, (rows, instances), 1.0)
-    total, trials = np.bincount(rows, costs, n_rows), met.sum(axis=1)
-    effect = np.zeros(n_instances)
-    if n_instances > 1:
-        # The normal equations without a: a[row] = (total[row] - met[row] b) / trials[row].
-        share = met / np.maximum(trials, 1.0)[:, None]
-        per_instance = np.bincount(instances, costs, n_instances)
-        matrix = np.diag(met.sum(axis=0)) - met.T @ share
-        effect = np.linalg.lstsq(matrix, per_instance - share.T @ total)[0]
-        effect -= effect.mean()
-    with np.errstate(invalid="ignore"):
-        return np.asarray((total - met @ effect) / trials, dtype=np.float64)
+    return met
+
+
+def _effects(
+    values: FloatArray, rows: IntArray, instances: IntArray, met: FloatArray
+) -> FloatArray:
+    """Effect b of each instance: least squares of value = a[row] + b[instance]; the shortest b."""
+    n_rows, n_instances = met.shape
+    if n_instances == 1:
+        return np.zeros(1)
+    # The normal equations without a: a[row] = (total[row] - met[row] b) / trials[row].
+    share = met / np.maximum(met.sum(axis=1), 1.0)[:, None]
+    right = np.bincount(instances, values, n_instances)
+    right = right - share.T @ np.bincount(rows, values, n_rows)
+    matrix = np.diag(met.sum(axis=0)) - met.T @ share
+    # Many instances: a rank-revealing QR takes a quarter of the time of the singular values.
+    return np.asarray(lstsq(matrix, right, cond=1e-10, lapack_driver="gelsy")[0])

@@ -10,7 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from automl_plugins.adapters.smac import ADAPTER, GBQRFacade
-from automl_plugins.adapters.smac.rows import Rows, adjusted_means, loss_budget
+from automl_plugins.adapters.smac.rows import (
+    Rows,
+    adjusted_means,
+    adjusted_seconds,
+    loss_budget,
+)
 from automl_plugins.adapters.smac.trials import canonical, runs_of
 from ConfigSpace import (
     Categorical,
@@ -122,6 +127,37 @@ def test_easy_instances_make_no_good_configuration() -> None:
     costs = ((0, 12.0, "a"), (0, 2.0, "b"), (1, 2.0, "b"))
     history = read(*((i, {"cost": cost, "instance": name}) for i, cost, name in costs))
     np.testing.assert_allclose(history.losses, [7.0, 7.0])
+
+
+def test_easy_instances_make_no_fast_configuration() -> None:
+    """Instance b takes a hundredth of the time of a, and says so by successes only."""
+    quick = {"instance": "a", "time": 0.01, "status": StatusType.CRASHED}
+    times = ((0, 100.0, "a"), (0, 1.0, "b"), (1, 1.0, "b"), (2, 100.0, "a"), (3, 3.0, "b"))
+    trials = [(i, {"time": seconds, "instance": name}) for i, seconds, name in times]
+    history = read(*trials, (3, quick))
+    np.testing.assert_allclose(history.seconds, [50.5, 50.5, 50.5, 1.505])
+    assert history.status.tolist() == [COMPLETE] * 3 + [FAILED]
+
+
+def test_adjusted_seconds_are_plain_means_where_all_met_the_same_instances() -> None:
+    rows, instances = map(np.ravel, np.indices((8, 4)))
+    seconds, typical = np.exp(3.0 * np.random.default_rng(1).normal(size=32)), np.full(8, True)
+    found = adjusted_seconds(seconds, rows, instances, typical)
+    np.testing.assert_allclose(found, seconds.reshape(8, 4).mean(axis=1))
+    alone = adjusted_seconds(seconds, rows, np.zeros(32, dtype=np.int64), typical)
+    np.testing.assert_array_equal(alone, [sum(own) / 4 for own in seconds.reshape(8, 4).tolist()])
+    # Rows that share no instance, directly or by others, are not compared; row 1 has no trial.
+    apart = adjusted_seconds(
+        np.array([2.0, 1e9]), np.array([0, 2]), np.array([0, 1]), np.full(3, True)
+    )
+    np.testing.assert_allclose(apart, [2.0, NAN, 1e9])
+
+
+@pytest.mark.parametrize("least", [5e-324, 1e-12])
+def test_the_shortest_and_the_longest_seconds_do_not_overflow(least: float) -> None:
+    times = ((0, least, "b"), (0, 1e18, "a"), (1, least, "b"), (2, 1e18, "a"), (3, 1.0, "b"))
+    history = read(*((i, {"time": seconds, "instance": name}) for i, seconds, name in times))
+    assert (history.seconds[:3] > 0.0).all()
 
 
 def test_adjusted_means_solve_the_least_squares_problem() -> None:
