@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
+from scipy.special import logsumexp
 from smac.acquisition.function.abstract_acquisition_function import AbstractAcquisitionFunction
 
 from automl_plugins import surrogates
@@ -140,7 +141,9 @@ class SurrogateModel(Model):
     def predict_marginalized(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance (m, outputs) at ``X`` (m, d), over all instances.
 
-        SMAC's own method predicts each configuration separately, and only one output.
+        SMAC's own method predicts each configuration separately, and only one output. The seconds
+        are the mean of those on the instances, not that of their logarithms: the second output is
+        the logarithm of their expectation, with the smallest variance.
         """
         if self._instance_features is None or X.ndim != 2 or X.shape[1] != self._n_hps:
             return super().predict_marginalized(X)
@@ -149,9 +152,13 @@ class SurrogateModel(Model):
         pairs = np.hstack([np.repeat(X, n, axis=0), np.tile(instances, (m, 1))])
         mean, variance = self.predict(pairs)
         assert variance is not None
+        mean, variance = mean.reshape(m, n, -1), variance.reshape(m, n, -1)
         # Var[1/n sum X_i] = 1/n^2 sum Var[X_i] for independent X_i, as in SMAC.
-        variance = variance.reshape(m, n, -1).sum(axis=1) / n**2
-        return mean.reshape(m, n, -1).mean(axis=1), np.maximum(variance, self._var_threshold)
+        over_all, uncertain = mean.mean(axis=1), variance.sum(axis=1) / n**2
+        if self._running_time is not None:
+            expected = mean[:, :, 1] + variance[:, :, 1] / 2.0  # log-normal
+            over_all[:, 1], uncertain[:, 1] = logsumexp(expected, axis=1) - np.log(n), 0.0
+        return over_all, np.maximum(uncertain, self._var_threshold)
 
     def _features(self, X: FloatArray) -> FloatArray:
         vectors, instances = X[:, : self._n_hps], X[:, self._n_hps :]
@@ -216,7 +223,8 @@ class EIPerSecond(AbstractAcquisitionFunction):
 
     Unlike SMAC's ``EIPS`` it divides by seconds and not by their logarithm, which changes sign.
     It needs costs and ln seconds, as ``CostAndSecondsEncoder`` encodes and ``SurrogateModel`` (or
-    SMAC's ``MultiObjectiveModel`` of a list of two) predicts them; ``GBQRFacade`` adds both.
+    SMAC's ``MultiObjectiveModel`` of a list of two) predicts them; ``GBQRFacade`` adds both. Over
+    several instances ``MultiObjectiveModel`` averages ln seconds, ``SurrogateModel`` the seconds.
 
     Args:
         xi: Improvements of the encoded cost count only beyond this.

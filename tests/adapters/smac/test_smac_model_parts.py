@@ -164,6 +164,24 @@ def test_instances_are_averaged() -> None:
     np.testing.assert_allclose(variance, slow_variance)
 
 
+def test_seconds_are_averaged_over_instances_and_not_their_logarithms() -> None:
+    """1, 1 and 400 s are more than 20 s on each, and less by the mean logarithm."""
+    model = forest(instance_features=INSTANCES["instance_features"])
+    pairs = [np.insert(X, X.shape[1], float(i), axis=1) for i in range(3)]
+    rows = np.vstack(pairs)
+    uneven = rows[:, KIND] == 0
+    seconds = np.where(uneven, np.where(rows[:, -1] == 2, 400.0, 1.0), 20.0)
+    model.train(rows, np.column_stack([np.ones(len(rows)), np.log(seconds)]))
+    each = [(mean[:, 1], std[:, 1]) for mean, std in (model.predict(p, "std") for p in pairs)]
+    expected = np.mean([np.exp(mean + std**2 / 2) for mean, std in each], axis=0)
+    mean, variance = model.predict_marginalized(X)
+    np.testing.assert_allclose(np.exp(mean[:, 1] + variance[:, 1] / 2), expected)
+    function, linear = EIPerSecond(), X[:, KIND] == 0
+    function.update(model, eta=2.0)
+    found = function([Configuration(SPACE, vector=vector) for vector in X])[:, 0]
+    assert found[linear].max() < found[~linear].min()
+
+
 @pytest.mark.parametrize("wrong", ["random_forest", RandomForest, object()])
 def test_what_is_no_surrogate_is_refused(wrong: Any) -> None:
     with pytest.raises(TypeError, match=r"surrogate must be an object with fit\(X, y\)"):
