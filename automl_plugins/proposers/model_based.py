@@ -420,4 +420,5 @@ def _reference(utility: FloatArray, *, median: bool) -> float:
         return float(np.median(utility))
     low, high = float(utility.min()), float(utility.max())
     # At the reference itself a gain is 0, and no success or seconds could tell candidates apart.
-    return low - 1e-3 * max(high - low, 1e-12)
+    # The least spread counts in digits of the bound, or the difference would be rounded away.
+    return low - 1e-3 * max(high - low, 1e-9 * max(abs(low), abs(high)), 1e-12)

@@ -408,6 +408,18 @@ def test_failures_are_avoided_unless_ignored() -> None:
     assert share("avoid") < 0.2 < 0.5 < share("ignore")
 
 
+@pytest.mark.parametrize("level", [0.0, 1.0, -1e6, 1e12])
+def test_failures_are_avoided_where_a_bound_is_the_same_everywhere(level: float) -> None:
+    """The reference lies below the bound, however large it is: at it nothing else would count."""
+    flat = Told(lambda X: (np.full(len(X), level), np.zeros(len(X))))
+    proposer = forest(flat, target="raw", acquisition="bound", n_startup=2, failed_trials="avoid")
+    vectors = SQUARE.sample(60, np.random.default_rng(1))
+    failed = vectors[:, 0] > 0.5
+    losses = np.where(failed, np.nan, 1.0 + np.arange(60))
+    history = History.of(vectors, losses, status=np.where(failed, Status.FAILED, Status.COMPLETE))
+    assert np.mean([propose(proposer, history, k).vector[0] > 0.5 for k in range(60, 70)]) < 0.2
+
+
 @pytest.mark.parametrize("failed_trials", ["avoid", "ignore"])
 def test_constraints_are_learnt_also_where_failures_are_ignored(failed_trials: Any) -> None:
     vectors = SQUARE.sample(60, np.random.default_rng(1))
