@@ -348,6 +348,7 @@ def meta_feature_distance(
     new = np.array([own.get(name, np.nan) for name in names], dtype=np.float64)
     every = np.vstack([earlier, new])
     every[~np.isfinite(every)] = np.nan
+    every *= 0.5  # differences of halves do not overflow, and their ratios are the same
     low, high = np.fmin.reduce(every), np.fmax.reduce(every)  # NaN where nobody knows it
     spread = np.where(high > low, high - low, 1.0)
     squares = ((every[:-1] - every[-1]) / spread) ** 2

@@ -218,6 +218,13 @@ def test_meta_feature_distance_by_hand() -> None:
     assert np.isinf(meta_feature_distance({"a": 1.0}, np.empty((2, 0)), [])).all()
 
 
+def test_the_largest_meta_features_have_a_distance() -> None:
+    earlier = np.array([[-1e308], [2.0], [np.nan], [1e308]])
+    found = meta_feature_distance({"a": 1e308}, earlier, ["a"])
+    np.testing.assert_allclose(found, [1.0, 0.5, np.inf, 0.0])
+    assert earlier[1, 0] == 2.0  # left alone
+
+
 # What must not matter
 
 
