@@ -11,7 +11,7 @@ from automl_plugins.proposers.proposal import COUNTS
 from automl_plugins.records.trial import finite_or_none
 
 ORIGINS = {  # each origin, and how the sentence of an explanation continues
-    "design": "fills the search space (start-up or interleaved)",
+    "design": "fills a gap in the search space, no model chose it (start design, or interleaved)",
     "random": "was drawn at random",
     "suggested": "was suggested by earlier tasks (initial design)",
     "model": "was chosen by the surrogate model",
@@ -95,6 +95,8 @@ class Explanation:
         success: Predicted probability of success.
         n_rows: Finished trials behind the prediction.
         n_diverged: Those of them that count as failures: far worse than all others known by then.
+        n_infeasible: Those of them that are complete while none of these is feasible; 0 from then
+            on. Meanwhile the violation of the constraints is minimised.
         own_share: Share of the search's own trials in the decision, in [0, 1].
         shares: Share of each earlier task by name, largest first; None without earlier tasks.
         member: The member of a committee that proposed; None if none was drawn.
@@ -120,6 +122,7 @@ class Explanation:
     success: float | None = None
     n_rows: int = 0
     n_diverged: int = 0
+    n_infeasible: int = 0
     own_share: float | None = None
     shares: Mapping[str, float] | None = None
     member: str | None = None
@@ -206,12 +209,18 @@ class Explanation:
         bound = None if self.bound == self.value else self.bound
         for text, fact in (
             ("predicted value {:.6g}", self.value),
-            ("optimistic bound {:.6g}", bound),
+            ("may be as good as {:.6g}", bound),
             (f"predicted cost {{:.3g}} {self.unit}".strip(), self.seconds),
             ("probability of success {:.0%}", self.success),
         ):
             if fact is not None:
                 facts.append(text.format(fact))
+        if (n := self.n_infeasible) == 1:
+            facts.append("the only complete trial is not feasible: its violation is minimised")
+        elif n:
+            facts.append(
+                f"none of {n} complete trials is feasible yet: their violations are minimised"
+            )
         if n := self.n_diverged:
             facts.append(f"{format_count(n, 'trial')} far worse than all others counted as failed")
         # Of a member that does not learn from the memory the sentence says which one it is.
@@ -233,14 +242,15 @@ class Explanation:
         """The member that was drawn, trust in it, then in the others."""
         member, trust = str(self.member), dict(self.trust or {})
         about = f" ({MEMBERS[member]})" if member in MEMBERS else ""
-        does = "proposed it"
         if self.origin not in _PREDICTING:  # it completes a start design without its model
-            does = "was drawn, and took a point of its design"
+            terms = [f"{name!r} {part:.0%}" for name, part in trust.items()]
+            trusted = f" (trust: {', '.join(terms)})" if terms else ""
+            return f"its turn fell to the member {member!r}, which asked no model{trusted}"
         own = trust.pop(member, None)
         terms = [] if own is None else [f"trusted with {own:.0%}"]
         terms += [f"{name!r} {part:.0%}" for name, part in trust.items()]
         trusted = f", {', '.join(terms)}" if terms else ""
-        return f"the member {member!r}{about} {does}{trusted}"
+        return f"the member {member!r}{about} proposed it{trusted}"
 
     def _shares(self, own_share: float) -> str:
         """What the prediction, or the vote, is made of."""

@@ -42,7 +42,6 @@ from automl_plugins.proposers.models import (
     condition,
     fit_models,
     incumbents,
-    likely_to_succeed,
     schedule,
 )
 from automl_plugins.proposers.proposal import Proposal, Question
@@ -227,7 +226,7 @@ class ModelBasedProposer:
         known = history
         if self.settings.failed_trials == "ignore":
             known = history.rows(history.status != Status.FAILED)
-        return likely_to_succeed(space, known, streams, pool)
+        return design.likely_to_succeed(space, known, streams, pool)
 
     # --- the model phase ------------------------------------------------------------------
 
@@ -273,7 +272,7 @@ class ModelBasedProposer:
             return models
         rows = rows[given.space.within_reach(history.vectors[rows], given.fixed)]
         if len(rows):
-            vectors = history.vectors[incumbents(rows, history.successful)]
+            vectors = history.vectors[incumbents(rows, models.learnt.success)]
         else:
             vectors, _ = given.unseen(_DESIGN_POOL)
         return models.improving_on(given.space.features(vectors))
@@ -313,6 +312,7 @@ class ModelBasedProposer:
             success=success,
             n_rows=models.learnt.n_rows,
             n_diverged=models.learnt.n_diverged,
+            n_infeasible=models.learnt.n_infeasible,
             fit_seconds=fit_seconds,
             shares=models.shares,
         )

@@ -21,6 +21,8 @@ from automl_plugins.proposers.targets import (
     Targets,
     choose_rows,
     effective_losses,
+    find_substitute,
+    successes,
     transform,
     with_diverged_as_failed,
     with_substitute_losses,
@@ -51,7 +53,6 @@ Incumbent = Literal["observed", "predicted"]
 
 # A crash costs a trial and often a machine: success must be likely enough to happen four times.
 _CAUTION = 4.0
-_LIKELY = 0.5  # probability of success, in units of the largest, below which nothing is drawn
 
 
 @dataclass(frozen=True)
@@ -99,20 +100,25 @@ class Learnt:
         targets: The transformed losses of the rows that have one.
         rows: Positions, among the targets, of those to fit on.
         positions: Those rows' positions in the history.
-        best_rows: Positions in the history, best target first, feasible ones first.
+        success: Mask (n_rows,) of the rows that count as successes, see ``successes``.
+        best_rows: Positions in the history, best target first, successes first.
         best: The target of the first of ``best_rows``; infinite without any row.
         penalised: Mask (n_rows,) of the failed rows that count with the worst loss.
         n_diverged: Number of rows that count as failures because their loss has diverged.
+        n_infeasible: Number of complete rows while none is feasible, so violations are learnt; 0
+            from then on.
         of_losses: Whether the targets are those of losses, not of substitutes.
     """
 
     targets: Targets
     rows: IntArray
     positions: IntArray
+    success: BoolArray
     best_rows: IntArray
     best: float
     penalised: BoolArray
     n_diverged: int
+    n_infeasible: int
     of_losses: bool
 
     @property
@@ -135,6 +141,7 @@ class Learnt:
         streams: Streams,
     ) -> Learnt:
         """Of rows as they were ``reported`` and as they are counted; see ``_as_counted``."""
+        substitute, success = find_substitute(history), successes(history)
         counted = with_substitute_losses(history)
         # NaN for a row that nothing is known of: a failed one that is not penalised.
         losses = effective_losses(counted, penalised)
@@ -142,18 +149,21 @@ class Learnt:
         # Without a row there is no least loss, no median and no mean: "raw" needs none.
         targets = transform(losses[known], settings.target if len(known) else "raw")
         # Failed and infeasible rows come last, however good their losses: f* is that of the first.
-        order = np.lexsort((known, targets.values, ~history.successful[known]))
+        order = np.lexsort((known, targets.values, ~success[known]))
         drawn = streams.generator("rows", len(history))
         rows = choose_rows(targets.values, settings.max_rows, drawn)
+        n_complete = int((history.status == Status.COMPLETE).sum())
         return cls(
             targets=targets,
             rows=rows,
             positions=known[rows],
+            success=success,
             best_rows=known[order],
             best=float(targets.values[order[0]]) if len(order) else np.inf,
             penalised=penalised,
             n_diverged=int((history.status != reported.status).sum()),
-            of_losses=counted is history,
+            n_infeasible=n_complete if substitute == "violations" else 0,
+            of_losses=substitute is None,
         )
 
 
@@ -311,7 +321,7 @@ def fit_models(
     reported, history = history, _as_counted(history, settings)
     features = space.features(history.vectors)
     failed = history.status == Status.FAILED
-    success = history.successful
+    success = successes(history)
     # A failure that did not happen again says nothing of the configuration.
     ignored = failed if settings.failed_trials == "ignore" else _retried(space, history)
     asked = np.flatnonzero(~ignored)[newest]
@@ -340,23 +350,7 @@ def fit_models(
         with as_failure(f"fit of {{!r}} on {n} rows", running_time):
             running_time = shared.fit(running_time, features[timed], history.seconds[timed], bound)
     models = FittedModels(surrogate, learnt, learnt.best, running_time, feasibility)
-    return _with_incumbent(models, settings, features, success)
-
-
-def likely_to_succeed(
-    space: VectorSpace, history: History, streams: Streams, vectors: FloatArray
-) -> BoolArray:
-    """Mask (m,) of the vectors that are at least half as likely to succeed as the likeliest.
-
-    A mask, where there is no gain that probabilities could weigh.
-    """
-    known = history.first(history.n_finished)
-    if known.successful.all() or not len(vectors):
-        return np.ones(len(vectors), dtype=bool)
-    model = surrogates.Feasibility(random_state=streams.integer("feasibility", len(known)))
-    model.fit(space.features(known.vectors), known.successful)
-    success = model.predict(space.features(vectors))
-    return np.asarray(success >= _LIKELY * success.max())
+    return _with_incumbent(models, settings, features)
 
 
 def schedule(history: History, settings: ModelSettings) -> tuple[int, int]:
@@ -380,14 +374,15 @@ def n_conditional(history: History, n_fitted: int, settings: ModelSettings) -> i
 
     Their surrogate takes in further rows up to the first failure, which only a fit learns. None,
     so 0, where later rows have changed what the models were fitted to: a first feasible or
-    complete row replaces substitutes by losses, and a better loss may show that another one has
-    diverged.
+    complete row replaces what stands for the losses, and a better loss may show that another one
+    has diverged.
     """
     now, then = (_as_counted(h, settings) for h in (history, history.first(n_fitted)))
-    is_loss, was_loss = (with_substitute_losses(h) is h for h in (now, then))
-    if is_loss != was_loss or (now.successful[:n_fitted] != then.successful).any():
+    learns, learnt = find_substitute(now), find_substitute(then)
+    success, known = successes(now), successes(then)
+    if learns != learnt or (success[:n_fitted] != known).any():
         return 0
-    failed = ~now.successful[n_fitted:]
+    failed = ~success[n_fitted:]
     if settings.failed_trials == "ignore":
         failed &= now.status[n_fitted:] != Status.FAILED
     return n_fitted + int(failed.argmax()) if failed.any() else len(history)
@@ -419,7 +414,7 @@ def condition(
     with as_failure(f"conditioned of {{!r}} on {len(history)} rows", models.surrogate):
         surrogate = models.surrogate.conditioned(features[learnt.positions], learnt.values)
     models = replace(models, surrogate=surrogate, learnt=learnt, best=learnt.best)
-    return _with_incumbent(models, settings, features, history.successful)
+    return _with_incumbent(models, settings, features)
 
 
 def _retried(space: VectorSpace, history: History) -> BoolArray:
@@ -437,12 +432,13 @@ def _as_counted(history: History, settings: ModelSettings) -> History:
 
 
 def _with_incumbent(
-    models: FittedModels, settings: ModelSettings, features: FloatArray, success: BoolArray
+    models: FittedModels, settings: ModelSettings, features: FloatArray
 ) -> FittedModels:
     """The models that improve on what ``settings.incumbent`` says."""
-    if settings.incumbent == "observed" or not len(models.learnt.best_rows):
+    learnt = models.learnt
+    if settings.incumbent == "observed" or not len(learnt.best_rows):
         return models
-    return models.improving_on(features[incumbents(models.learnt.best_rows, success)])
+    return models.improving_on(features[incumbents(learnt.best_rows, learnt.success)])
 
 
 def incumbents(rows: IntArray, success: BoolArray) -> IntArray:

@@ -34,7 +34,7 @@ from automl_plugins.streams import Streams
 Origin = Literal["design", "random", "model"]
 
 MOST_ASKING = 32  # numbers being proposed at one moment; older ones belong to dead workers
-COUNTS = ("n_rows", "n_diverged")
+COUNTS = ("n_rows", "n_diverged", "n_infeasible")
 _MAX_REDRAWS = 8  # batches without a new configuration before giving up
 _FACTS = ("loss", "bound", "seconds", "success")  # numbers, None where they are not modelled
 
@@ -76,6 +76,8 @@ class Proposal:
         success: Predicted probability of success; None where nothing has failed yet.
         n_rows: Finished rows the model was fitted on.
         n_diverged: Those of them that count as failures because their loss has diverged.
+        n_infeasible: Those of them that are complete while none of these is feasible: then the
+            model is one of their violations. 0 from then on.
         fit_seconds: Time of a fit made for this proposal; None if the model was reused.
         shares: Share of each earlier task in the decision, by name; the rest to 1 is the share of
             the search's own evaluations. None without earlier tasks.
@@ -91,6 +93,7 @@ class Proposal:
     success: float | None = None
     n_rows: int = 0
     n_diverged: int = 0
+    n_infeasible: int = 0
     fit_seconds: float | None = None
     shares: Mapping[str, float] | None = None
     member: str | None = None

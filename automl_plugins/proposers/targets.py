@@ -23,6 +23,7 @@ from automl_plugins.surrogates.base import standardise
 
 Target = Literal["log_regret", "normal_scores", "standardize", "raw"]
 TARGETS: tuple[Target, ...] = get_args(Target)
+Substitute = Literal["progress", "violations"]
 
 _VISIBLE = 1e-6  # relative difference of losses, far larger than rounding
 _ROUNDING = 1e-12  # relative difference of reports that may differ from their mean by rounding
@@ -211,30 +212,53 @@ def with_diverged_as_failed(history: History) -> History:
     return replace(history, status=np.where(diverged, Status.FAILED, history.status))
 
 
+def find_substitute(history: History) -> Substitute | None:
+    """What stands for the losses until a row is complete and feasible; None from then on."""
+    complete = history.status == Status.COMPLETE
+    if (complete & history.feasible).any():
+        return None
+    return "violations" if complete.any() else "progress"
+
+
+def successes(history: History) -> BoolArray:
+    """Mask (n,) of the rows that neither failed nor violate a constraint.
+
+    Only failures are no successes while violations stand for the losses, which say more of where
+    constraints hold, or all rows violate one: beside violations that all have nobody would see
+    the failures.
+    """
+    done = np.asarray(history.status != Status.FAILED)
+    kept = done & history.feasible
+    return done if find_substitute(history) == "violations" or not kept.any() else kept
+
+
 def with_substitute_losses(history: History) -> History:
     """The history with substitutes for the losses until a row is complete and feasible.
 
     Without a complete row they are the ranks of the pruned rows, later steps first and better
     losses first within a step. Without a feasible row they are the sums of the violations of the
-    constraints, each divided by its mean violation; an unknown one counts as the mean.
+    constraints, each divided by its mean violation; an unknown one counts as the mean. Pruned rows
+    have theirs, too, if they know any.
     """
-    complete = history.status == Status.COMPLETE
-    if not complete.any():
-        pruned = np.flatnonzero(history.status == Status.PRUNED)
-        status, losses = history.status.copy(), np.full(len(history), np.nan)
-        status[pruned] = Status.COMPLETE
-        losses[_by_progress(history, pruned)] = np.arange(len(pruned))
-        return replace(history, losses=losses, status=status)
-    if (complete & history.feasible).any():
+    substitute = find_substitute(history)
+    if substitute is None:
         return history
-    excess = np.clip(history.constraints[complete], 0.0, HUGE)
-    known = ~np.isnan(excess)
+    pruned = history.status == Status.PRUNED
+    status, losses = history.status.copy(), history.losses.copy()
+    if substitute == "progress":
+        status[pruned] = Status.COMPLETE
+        losses[:] = np.nan
+        losses[_by_progress(history, np.flatnonzero(pruned))] = np.arange(pruned.sum())
+        return replace(history, losses=losses, status=status)
+    known = ~np.isnan(history.constraints)
+    status[pruned & known.any(axis=1)] = Status.COMPLETE
+    rows = status == Status.COMPLETE
+    excess, known = np.clip(history.constraints[rows], 0.0, HUGE), known[rows]
     # Each constraint in units of its own violations: one may be in metres, another in seconds.
     scale = np.where(known, excess, 0.0).sum(axis=0) / np.maximum((excess > 0.0).sum(axis=0), 1)
     shares = np.where(known, excess, scale) / np.where(scale > 0.0, scale, 1.0)
-    losses = history.losses.copy()
-    losses[complete] = shares.sum(axis=1)
-    return replace(history, losses=losses)
+    losses[rows] = shares.sum(axis=1)
+    return replace(history, losses=losses, status=status)
 
 
 def _by_progress(history: History, rows: IntArray) -> IntArray:

@@ -156,11 +156,6 @@ class History:
         """Number of rows that are not RUNNING; they are the first ones."""
         return int((self.status != Status.RUNNING).sum())
 
-    @property
-    def successful(self) -> BoolArray:
-        """Mask (n,) of the rows that neither failed nor violate a constraint."""
-        return np.asarray((self.status != Status.FAILED) & self.feasible)
-
     def first(self, n: int) -> History:
         """The history of the first ``n`` rows."""
         return self.rows(slice(n))

@@ -52,8 +52,13 @@ def test_every_member_of_the_committee_is_described() -> None:
 def test_a_point_of_the_start_design_is_no_proposal_of_a_model() -> None:
     facts = {"origin": "design", "member": "trees", "trust": {"trees": 1.0}}
     said = str(Explanation.from_proposal(3, facts))
-    assert "fills the search space" in said
-    assert "'trees' (quantile boosting) was drawn, and took a point of its design," in said
+    assert said == (
+        "Trial 3 fills a gap in the search space, no model chose it (start design, or"
+        " interleaved); its turn fell to the member 'trees', which asked no model (trust:"
+        " 'trees' 100%)."
+    )
+    del facts["trust"]
+    assert str(Explanation.from_proposal(3, facts)).endswith(", which asked no model.")
 
 
 def test_shares_say_whose_they_are() -> None:
@@ -91,9 +96,9 @@ def test_trust_is_ordered_without_invalid_numbers() -> None:
 
 def test_a_bound_equal_to_the_value_is_left_out() -> None:
     facts = {"origin": "model", "value": 0.5, "bound": 0.25, "n_rows": 3}
-    assert "predicted value 0.5; optimistic bound 0.25" in str(Explanation.from_facts(1, facts))
+    assert "predicted value 0.5; may be as good as 0.25" in str(Explanation.from_facts(1, facts))
     same = str(Explanation.from_facts(1, {**facts, "bound": 0.5}))
-    assert "predicted value 0.5" in same and "bound" not in same
+    assert "predicted value 0.5" in same and "as good as" not in same
 
 
 def test_the_unit_of_a_cost_that_a_function_returns_is_not_known() -> None:
@@ -112,3 +117,16 @@ def test_trials_far_worse_than_all_others_are_told() -> None:
     assert said("model", 3).endswith(told.format("3 trials"))
     for origin, n in (("model", 0), ("model", -1), ("model", "x"), ("design", 3)):
         assert "far worse" not in said(origin, n)
+
+
+def test_that_no_trial_is_feasible_yet_is_told() -> None:
+    def said(n: Any) -> str:
+        facts = {"origin": "model", "n_rows": 7, "success": 0.5, "n_infeasible": n}
+        return str(Explanation.from_proposal(9, facts))
+
+    assert said(5).endswith(
+        "; probability of success 50%;"
+        " none of 5 complete trials is feasible yet: their violations are minimised."
+    )
+    assert "; the only complete trial is not feasible: its violation is minimised." in said(1)
+    assert "feasible" not in said(0) + said(None)

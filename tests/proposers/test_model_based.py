@@ -420,6 +420,37 @@ def test_failures_are_avoided_where_a_bound_is_the_same_everywhere(level: float)
     assert np.mean([propose(proposer, history, k).vector[0] > 0.5 for k in range(60, 70)]) < 0.2
 
 
+def without_a_feasible_row(crashes: bool) -> History:
+    """Violations fall with x; beyond x = 0.6 all rows crash, or violate less still."""
+    vectors = SQUARE.sample(40, np.random.default_rng(1))
+    failed = crashes & (vectors[:, 0] > 0.6)
+    return History.of(
+        vectors,
+        np.where(failed, np.nan, vectors[:, 1]),
+        status=np.where(failed, Status.FAILED, Status.COMPLETE),
+        constraints=np.where(failed, np.nan, 2.0 - vectors[:, 0])[:, None],
+    )
+
+
+@pytest.mark.parametrize("surrogate", [RandomForest(), AveragedProcess()])
+def test_failures_are_avoided_also_where_no_row_is_feasible(surrogate: Any) -> None:
+    crashing, violating = (without_a_feasible_row(crashes) for crashes in (True, False))
+    n_complete = int((crashing.status == Status.COMPLETE).sum())
+    for k in range(40, 48):
+        proposal = propose(forest(surrogate), crashing, k)
+        # Near the border, where violations are least
+        assert 0.4 < proposal.vector[0] < 0.7
+        assert proposal.success is not None and proposal.success > 0.5
+        assert (proposal.n_infeasible, proposal.loss) == (n_complete, None)
+        # Without a failure there is nothing to be avoided
+        free = propose(forest(surrogate), violating, k)
+        assert free.vector[0] > 0.9 and free.success is None and free.n_infeasible == 40
+    # From the first feasible row on its loss is what is improved on
+    known = replace(crashing, constraints=crashing.constraints - 1.5)
+    found = propose(forest(surrogate), known, 40)
+    assert found.n_infeasible == 0 and found.loss is not None
+
+
 @pytest.mark.parametrize("failed_trials", ["avoid", "ignore"])
 def test_constraints_are_learnt_also_where_failures_are_ignored(failed_trials: Any) -> None:
     vectors = SQUARE.sample(60, np.random.default_rng(1))

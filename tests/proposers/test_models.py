@@ -115,6 +115,14 @@ def test_further_rows_count_as_if_they_had_been_there_but_for_the_kernels() -> N
         ({"losses": {3: 1e4}}, 0, 8),  # has diverged, as later rows show
         ({"limit": dict.fromkeys(range(4), 2.0)}, 0, 0),  # the first feasible row is newer
         ({"status": dict.fromkeys(range(4), P)}, 0, 0),  # the first complete one
+        # Violations are what is learnt: nothing but a failure is one
+        ({"limit": dict.fromkeys(range(8), 2.0)}, 8, 8),
+        ({"limit": dict.fromkeys(range(8), 2.0), "status": {6: F}}, 6, 8),
+        (  # the first complete one violates a constraint
+            {"status": dict.fromkeys(range(4), P), "limit": dict.fromkeys(range(4, 8), 2.0)},
+            0,
+            0,
+        ),
     ],
 )
 def test_rows_that_a_fitted_model_may_take_in(

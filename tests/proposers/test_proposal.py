@@ -348,6 +348,7 @@ def test_suggestions_that_differ_in_unused_parameters_are_copies(name: str) -> N
             "Proposal(2 parameters by model, loss 0.25, 7 rows, 1 earlier tasks)",
         ),
         ({"origin": "model", "n_diverged": 2}, "Proposal(2 parameters by model)"),
+        ({"origin": "model", "n_infeasible": 2}, "Proposal(2 parameters by model)"),
     ],
 )
 def test_a_proposal_as_data_and_as_text(known: dict[str, Any], text: str) -> None:

@@ -15,6 +15,7 @@ from automl_plugins.proposers.targets import (
     Target,
     Targets,
     effective_losses,
+    successes,
     transform,
     with_substitute_losses,
 )
@@ -188,11 +189,12 @@ def test_pruned_rows_fill_the_worse_half_and_budgets_are_never_compared(seed: in
 @pytest.mark.parametrize(
     ("rows", "constraints", "expected"),
     [
-        # Sums of excess over the mean excess, 2 and 10; unknown ones count as that; pruned stay
+        # Sums of excess over the mean excess, 2 and 10; unknown ones count as that; pruned ones
+        # that know nothing stay
         (
-            [(C, 9, NAN), (C, -9, NAN), (F, NAN, NAN), (C, 0, NAN), (P, 7, 1)],
-            [[1, 10], [3, -5], [9, 9], [NAN, 10], [0, 0]],
-            [0.5 + 1.0, 1.5, NAN, 1.0 + 1.0, 7.0],
+            [(C, 9, NAN), (C, -9, NAN), (F, NAN, NAN), (C, 0, NAN), (P, 7, 1), (P, 7, 1)],
+            [[1, 10], [3, -5], [9, 9], [NAN, 10], [0, NAN], [NAN, NAN]],
+            [0.5 + 1.0, 1.5, NAN, 1.0 + 1.0, 0.0 + 1.0, 7.0],
         ),
         # One is feasible: losses count
         ([(C, 9, NAN), (C, -9, NAN)], [[1], [0]], [9.0, -9.0]),
@@ -215,6 +217,30 @@ def test_what_stands_for_losses_by_hand(
     assert (found is observed) == (expected == [9.0, -9.0])
     fitted = fit_models(ModelSettings(RandomForest()), LINE, observed, Streams(0))
     assert (fitted.to_loss(0.0) is None) == (found is not observed)
+
+
+@pytest.mark.parametrize(
+    ("status", "limits", "expected"),
+    [
+        ([C, C, F, P], [0.0, 1.0, NAN, 1.0], [True, False, False, False]),
+        # Violations are learnt as targets: only the failure is none
+        ([C, C, F, P], [2.0, 1.0, NAN, NAN], [True, True, False, True]),
+        ([C, C, F, P], [2.0, 1.0, -1.0, -1.0], [True, True, False, True]),
+        # Without a complete row they are no targets
+        ([P, P, F, P], [2.0, -1.0, NAN, NAN], [False, True, False, True]),
+        # ... but a violation that all have would hide the failure
+        ([P, P, F, P], [2.0, 1.0, NAN, 3.0], [True, True, False, True]),
+        ([F, F, F, F], [NAN, NAN, 1.0, -1.0], [False] * 4),
+    ],
+)
+def test_what_counts_as_a_success_by_hand(
+    status: list[Status], limits: list[float], expected: list[bool]
+) -> None:
+    losses = np.where(np.array(status) == F, NAN, 0.5)
+    observed = History.of(
+        np.zeros((4, 1)), losses, status=status, constraints=np.array(limits)[:, None]
+    )
+    assert successes(observed).tolist() == expected
 
 
 # Pruned rows beside complete ones that reported at the same step
