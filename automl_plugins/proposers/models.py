@@ -236,8 +236,10 @@ class FittedModels:
             return self.feasibility.predict(features)
 
     def log_success(self, features: FloatArray) -> FloatArray:
-        """Cautious log P(success)^4 (m,)."""
-        return _CAUTION * np.log(self.success(features))
+        """Cautious log P(success)^4 (m,); log P(success) as long as no row is feasible."""
+        # A crash then costs no more than any other evaluation, and caution would creep.
+        caution = 1.0 if self.learnt.n_infeasible else _CAUTION
+        return caution * np.log(self.success(features))
 
     def log_seconds(self, features: FloatArray) -> FloatArray:
         """Log of the expected seconds (m,)."""

@@ -194,6 +194,19 @@ def test_the_best_prediction_is_taken_of_feasible_rows(told_by: str) -> None:
         assert fit_models(settings, LINE, rows, Streams(0)).best == 0.0
 
 
+def test_caution_begins_with_the_first_feasible_row() -> None:
+    failed = POINTS[:, 0] > 0.6
+    losses = np.where(failed, NAN, POINTS[:, 0])
+    for limit, caution in ((1.0, 1.0), (0.0, 4.0)):
+        limits = np.where(failed, NAN, limit)[:, None]
+        rows = History.of(POINTS, losses, status=np.where(failed, F, C), constraints=limits)
+        models = fit_models(ModelSettings(RandomForest()), LINE, rows, Streams(0))
+        features = LINE.features(POINTS)
+        expected = caution * np.log(models.success(features))
+        np.testing.assert_allclose(models.log_success(features), expected)
+        assert models.success(features).min() < 0.2
+
+
 def test_what_runs_and_is_likely_to_succeed_is_to_be_improved_on_too() -> None:
     mean = (POINTS[:, 0] - 0.5) ** 2
     rows = History.of(POINTS[25:], mean[25:])
