@@ -28,7 +28,10 @@ def check_exists(address: str, what: str | None = None) -> str:
     if file is None or file.exists():
         return address
     what = what or ("database" if "://" in address else "file")
-    raise ValueError(f"There is no {what} {address!r}{_hint(file, is_database=what != 'file')}")
+    hint = _hint(file, is_database=what != "file")
+    if what == "database" and hint.endswith("?"):  # see ``is_to_come``
+        hint += f" If not, make it first: MetaStore({address!r}), or a study with this storage."
+    raise ValueError(f"There is no {what} {address!r}{hint}")
 
 
 def as_path(path: str | os.PathLike[str]) -> Path:

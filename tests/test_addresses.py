@@ -117,7 +117,10 @@ def test_the_memory_of_a_first_search_is_made_by_it(
 @pytest.mark.parametrize(
     ("address", "answer"),
     [
-        ("sqlite:///odl.db", r"did you mean 'sqlite:///old\.db'"),
+        (
+            "sqlite:///odl.db",
+            r"did you mean 'sqlite:///old\.db'\? If not, make it first: MetaStore\('sqlite:///odl",
+        ),
         ("sqlite:///nowhere/first.db", "there is no folder 'nowhere'"),
         ("missing.db", "There is no memory 'missing.db'"),
     ],
@@ -128,6 +131,11 @@ def test_a_mistake_in_the_address_of_a_memory_is_refused(
     with pytest.raises(ValueError, match=answer):
         sampler(address)
     assert not (folder / "missing.db").exists()
+
+
+def test_what_has_a_like_name_may_be_made_first(folder: Path) -> None:
+    MetaStore("sqlite:///odl.db").close()
+    AutoSampler("sqlite:///odl.db")  # is not refused
 
 
 @pytest.mark.parametrize("address", ["notes", "notes.md", "sqlite:///notes.md"])
