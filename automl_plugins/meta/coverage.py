@@ -105,7 +105,11 @@ def note_coverage(coverage: Sequence[Coverage]) -> tuple[str, ...]:
         because = f" because of {' and '.join(reasons)}" if reasons else ""
         out.append(f"{n_runs - n_kept} of {n_runs} recorded runs are left out{because}.")
     for counts, sentence in (
-        ("clipped", "{} was moved into the range of this search in {} of {} recorded runs."),
+        (
+            "clipped",
+            "{} is outside the range of this search in {} of {} recorded runs: there the nearest"
+            " value inside counts, and nothing need be done.",
+        ),
         ("imputed", "{} is missing in {} of {} recorded runs and is imputed."),
         ("converted", "{} was converted between counts and fractions in {} of {} recorded runs."),
     ):

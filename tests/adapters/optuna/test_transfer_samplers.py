@@ -165,7 +165,7 @@ def test_a_declared_space_is_the_space(log: pytest.LogCaptureFixture) -> None:
     first = study.ask()
     assert set(first.relative_params) == {"x", "z"}
     assert abs(first.relative_params["x"] - 0.7) < 0.2
-    assert any("x was moved into the range of this search" in r.message for r in log.records)
+    assert any("x is outside the range of this search" in r.message for r in log.records)
 
 
 def test_a_declared_space_has_the_conditions_of_the_sources() -> None:
