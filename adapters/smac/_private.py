@@ -32,6 +32,9 @@ _logger = logging.getLogger("smac.automl_plugins")
 #: Seconds to wait for Dask to restart a worker when there is none.
 _PATIENCE = 300
 
+#: What may differ in the scenario of a run that is continued, by name.
+_LIMITS = ("n_trials", "walltime_limit", "cputime_limit")
+
 _WARNINGS: tuple[tuple[type[Warning], str], ...] = (
     # AbstractInitialDesign.meta calls Configuration.get_dictionary
     (DeprecationWarning, "Please use `dict"),
@@ -136,13 +139,25 @@ class Facade(HyperparameterOptimizationFacade):
 class _Loop(SMBO):
     """That of SMAC, but trials that were interrupted, which it leaves running, come first.
 
-    Those that were ``asked`` for, or that workers of Dask still run, do not.
+    Those that were ``asked`` for, or that workers of Dask still run, do not. A run is continued
+    with other limits, too, where SMAC would ask at the keyboard what to do with it.
     """
 
     def __init__(self, asked: list[TrialInfo], **parts: Any) -> None:
         self._asked = asked
         self._again: list[TrialInfo] = []
         super().__init__(**parts)
+
+    def _initialize_state(self) -> None:
+        """That of SMAC, which compares the scenario with the file of the run that is there."""
+        scenario = self._scenario
+        if not self._overwrite and self.exists(folder := scenario.output_directory):
+            known = Scenario.load(folder)
+            if _without_limits(scenario) == _without_limits(known):
+                scenario.save()
+        super()._initialize_state()
+        # It may have been saved as finished within lower limits.
+        self._finished = self._finished and self.budget_exhausted
 
     @property
     def remaining_trials(self) -> int:
@@ -168,6 +183,12 @@ class _Loop(SMBO):
     def _take(self) -> Iterator[TrialInfo]:
         while self._again:
             yield self._again.pop(0)
+
+
+def _without_limits(scenario: Scenario) -> dict[str, Any]:
+    """What SMAC compares of a scenario, but its limits."""
+    compared = Scenario.make_serializable(scenario)
+    return {name: value for name, value in compared.items() if name not in _LIMITS}
 
 
 class _Surviving:

@@ -20,6 +20,7 @@ from automl_plugins.adapters.smac import (
     member_trust,
 )
 from ConfigSpace import Configuration
+from smac import Scenario
 from smac.facade.abstract_facade import AbstractFacade
 from smac.initial_design import RandomInitialDesign
 from smac.random_design import ProbabilityRandomDesign
@@ -56,6 +57,39 @@ def test_a_run_that_is_continued_continues_as_if_it_had_never_stopped(tmp_path: 
     # Why the first ones were proposed is still known.
     early = second.runhistory.get_configs()[5]
     assert selector_of(second).explain(early) == selector_of(first).explain(early)
+
+
+@pytest.mark.parametrize("given", [{}, HYPERBAND])
+def test_a_run_with_a_name_is_continued_with_more_trials(tmp_path: Path, given: Any) -> None:
+    """SMAC would ask at the keyboard whether to overwrite it."""
+
+    def made(folder: str, n: int, **more: Any) -> AbstractFacade:
+        options = {**given, "name": "mine", "n_trials": n, **more}
+        return facade(tmp_path / folder, gbqr(**QUICK), **options)
+
+    whole = search(made("whole", 9))
+    first = made("parts", 6)
+    assert search(first) == whole[:6]
+    first.optimizer.save()  # as finished
+    assert search(made("parts", 9, overwrite=False)) == whole
+    assert search(made("parts", 7, overwrite=False)) == whole  # fewer trials: nothing to do
+
+
+def test_a_run_is_continued_with_other_limits_and_with_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def made(**given: Any) -> AbstractFacade:
+        return facade(tmp_path, gbqr(**QUICK), overwrite=False, name="mine", **given)
+
+    assert len(search(made(n_trials=3))) == 3
+    limits = {"n_trials": 5, "walltime_limit": 1e6, "cputime_limit": 1e6}
+    again = made(**limits)
+    assert len(again.runhistory) == 3
+    stored = Scenario.load(again.scenario.output_directory)
+    assert {name: getattr(stored, name) for name in limits} == limits
+    monkeypatch.setattr("builtins.input", lambda question: "abort")
+    with pytest.raises(RuntimeError, match="stopped by the user"):
+        made(**limits, crash_cost=1.0)
 
 
 @pytest.mark.parametrize("again", ["same", "new"])

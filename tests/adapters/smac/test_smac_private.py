@@ -164,3 +164,11 @@ def test_intensifiers_end_with_their_selector() -> None:
     """A selector that returns stops the search; one that raises would lose running trials."""
     setter = vars(abstract_intensifier.AbstractIntensifier)["config_selector"].fset
     assert "iter(config_selector)" in inspect.getsource(setter)
+
+
+def test_a_run_is_continued_if_the_scenario_equals_the_file_of_the_run() -> None:
+    """Which is written anew before SMAC reads it, where only limits differ."""
+    source = inspect.getsource(SMBO._initialize_state)
+    assert source.index("Scenario.load(") < source.index("if self._scenario == old_scenario:")
+    compared = inspect.getsource(Scenario.__eq__)
+    assert compared.count("Scenario.make_serializable(") == 2
