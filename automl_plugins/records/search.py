@@ -11,7 +11,7 @@ import numpy as np
 from ConfigSpace import ConfigurationSpace
 
 from automl_plugins.formats import format_count
-from automl_plugins.records.trial import Status, Trial, in_order
+from automl_plugins.records.trial import Status, Trial, fail_violating, in_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,7 +94,8 @@ def search_frame(searches: Iterable[Search]) -> pd.DataFrame:
     """Searches as one tidy data frame with the columns ``COLUMNS``.
 
     ``trial`` counts finished evaluations from 1, ``seconds`` is the time since the start of the
-    search, ``best`` the least loss of a complete evaluation so far, NaN before the first one.
+    search, ``best`` the least loss of a complete evaluation so far, NaN before the first one. A
+    complete evaluation that violates a constraint counts as failed.
     """
     import pandas as pd
 
@@ -105,7 +106,7 @@ def search_frame(searches: Iterable[Search]) -> pd.DataFrame:
 
 
 def _columns(search: Search) -> dict[str, Any]:
-    trials = search.trials
+    trials = fail_violating(search.trials)
     # The losses of the whole budget: those of other steps cannot be the best.
     full = np.array(
         [t.loss if t.status == Status.COMPLETE and t.step is None else math.nan for t in trials],

@@ -13,7 +13,14 @@ from ConfigSpace import ConfigurationSpace
 from automl_plugins._arguments import check_flag, describe, repeated
 from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.records.checks import as_floats, check_seconds, check_shape, refuse_rows
-from automl_plugins.records.trial import Status, Trial, count_statuses, known_seconds, known_times
+from automl_plugins.records.trial import (
+    Status,
+    Trial,
+    count_statuses,
+    fail_violating,
+    known_seconds,
+    known_times,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,18 +164,17 @@ class TaskRecord:
         A task has no constraints: a complete trial that violates one counts as failed, so that it
         is never suggested.
         """
+        trials = fail_violating(trials)
 
         def column(attribute: str) -> FloatArray:
             return np.array([getattr(trial, attribute) for trial in trials], dtype=np.float64)
 
-        status = column("status")
-        violating = (status == Status.COMPLETE) & (column("feasible") == 0.0)
         return cls(
             name,
             [dict(trial.config) for trial in trials],
             column("loss"),
             seconds=column("seconds"),
-            status=np.where(violating, Status.FAILED, status).astype(np.int64),
+            status=column("status").astype(np.int64),
             budget=column("budget"),
             times=known_times(column("ended")),
             space=space,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import IntEnum
 from operator import attrgetter
@@ -136,9 +136,22 @@ class Trial:
         return False, sortable(self.ended), self.number
 
 
+AnyTrial = TypeVar("AnyTrial", bound=Trial)
+
+
 def is_feasible(constraints: Mapping[str, float]) -> bool:
     """Whether none of the values is above 0; NaN is unknown, which is not above."""
     return not any(value > 0 for value in constraints.values())
+
+
+def violates(trial: Trial) -> bool:
+    """Whether a trial is complete and violates a constraint."""
+    return trial.status == Status.COMPLETE and not trial.feasible
+
+
+def fail_violating(trials: Iterable[AnyTrial]) -> list[AnyTrial]:
+    """The trials for what knows no constraints: those that violate one have failed."""
+    return [replace(t, status=Status.FAILED) if violates(t) else t for t in trials]
 
 
 def sortable(time: float) -> float:
@@ -162,9 +175,6 @@ def oldest_running(finished: IntArray | FloatArray) -> float:
     if len(finished) < MOST_RUNNING:
         return -math.inf
     return float(np.partition(finished, -MOST_RUNNING)[-MOST_RUNNING])
-
-
-AnyTrial = TypeVar("AnyTrial", bound=Trial)
 
 
 def in_order(trials: Iterable[AnyTrial]) -> list[AnyTrial]:

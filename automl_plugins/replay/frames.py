@@ -13,7 +13,7 @@ from ConfigSpace.hyperparameters import FloatHyperparameter, Hyperparameter, Int
 
 from automl_plugins._arguments import repeated
 from automl_plugins.arrays import FloatArray
-from automl_plugins.records.trial import Status, Trial
+from automl_plugins.records.trial import Status, Trial, fail_violating
 from automl_plugins.spaces.choices import categorical
 from automl_plugins.spaces.conditions import Rule, as_condition, infer_rules
 from automl_plugins.spaces.ranges import ExactFloat, float_range, integer_range
@@ -134,13 +134,18 @@ def _note_gaps(cells: Mapping[str, list[Any]], explained: Collection[str]) -> li
 
 
 def frame_of(trials: Sequence[Trial]) -> dict[str, Any]:
-    """Arguments of ``Table.from_frame`` for trials, but pruned ones, which have no final loss."""
+    """Arguments of ``Table.from_frame`` for trials, but pruned ones, which have no final loss.
+
+    A complete trial that violates a constraint counts as failed.
+    """
     import pandas as pd
 
     trials = [t for t in trials if t.status != Status.PRUNED and t.step is None]
     complete = [t for t in trials if t.status == Status.COMPLETE]
-    if not complete:
-        raise ValueError("There is no complete trial to build a table from.")
+    trials = fail_violating(trials)
+    if not any(t.status == Status.COMPLETE for t in trials):
+        but = " that violates no constraint" if complete else ""
+        raise ValueError(f"There is no complete trial{but} to build a table from.")
     # A trial that failed half-way through its suggestions has only part of a configuration.
     asked = {frozenset(t.config) for t in complete}
     trials = [t for t in trials if frozenset(t.config) in asked]

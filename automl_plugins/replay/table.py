@@ -17,6 +17,7 @@ from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.frameworks import searches_of
 from automl_plugins.records.checks import as_floats, check_seconds, check_shape
 from automl_plugins.records.task_record import float_column, parameter_columns
+from automl_plugins.records.trial import violates
 from automl_plugins.replay.frames import cells_of, check_values, frame_of, infer_space
 from automl_plugins.replay.lookup import Answer, RecordedConfigurations
 from automl_plugins.spaces.choices import ENCODERS
@@ -180,7 +181,8 @@ class Table:
     ) -> Table:
         """A table from the finished trials of studies, run histories or trials of one problem.
 
-        Pruned trials are left out (they have no final loss), failed ones are kept as failed.
+        Pruned trials are left out (they have no final loss), failed ones are kept as failed, and
+        so are those that violate a constraint: ``notes`` of the table counts them.
 
         Args:
             studies: One study or several, of any framework with an adapter.
@@ -194,10 +196,15 @@ class Table:
         studies = studies if isinstance(studies, list | tuple) else [studies]
         labels = {"table": "", "method": "", "seed": 0}
         searches = [search for study in studies for search in searches_of(study, **labels)]
-        known = frame_of([trial for search in searches for trial in search.trials])
+        trials = [trial for search in searches for trial in search.trials]
+        known = frame_of(trials)
         if space is None:
             space = next((s.space for s in searches if s.space is not None), None)
-        return cls.from_frame(name=name, space=space, repeats=repeats, **known)
+        table = cls.from_frame(name=name, space=space, repeats=repeats, **known)
+        if n := sum(map(violates, trials)):
+            note = f"{n} of {len(trials)} trials violate a constraint: they count as failed."
+            table.notes = (*table.notes, note)
+        return table
 
     def digest(self) -> str:
         """A hash of all that is recorded and of the search space but its defaults."""

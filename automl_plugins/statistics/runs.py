@@ -11,6 +11,7 @@ Notation of this module::
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -23,7 +24,7 @@ from automl_plugins.formats import format_number, join_names
 from automl_plugins.frameworks import adapter_of, searches_of
 from automl_plugins.records.scores import rescale
 from automl_plugins.records.search import KEYS, Search, search_frame
-from automl_plugins.records.trial import Status
+from automl_plugins.records.trial import Status, violates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -242,12 +243,27 @@ def _complete(rows: pd.DataFrame) -> BoolArray:
 def _missing_note(rows: pd.DataFrame, missing: BoolArray, what: str) -> list[str]:
     if not missing.any():
         return []
-    counts = rows["method"][missing].value_counts()
-    most_first = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
-    cases = ", ".join(f"{method} {n}" for method, n in most_first)
     return [
-        f"{format_number(missing.sum())} of {len(rows)} evaluations have no {what} ({cases}): they"
-        " count against the budget and improve nothing."
+        f"{format_number(missing.sum())} of {len(rows)} evaluations have no {what}"
+        f" ({_count_each(rows['method'][missing])}): they count against the budget and improve"
+        " nothing."
+    ]
+
+
+def _count_each(methods: Iterable[Hashable]) -> str:
+    """How often each method occurs, most often first."""
+    counts = Counter(methods).items()
+    most_first = sorted(counts, key=lambda item: (-item[1], str(item[0])))
+    return ", ".join(f"{method} {n}" for method, n in most_first)
+
+
+def _violating_note(searches: Iterable[Search]) -> list[str]:
+    of = [(search.method, violates(trial)) for search in searches for trial in search.trials]
+    if not (violating := [method for method, does in of if does]):
+        return []
+    return [
+        f"{len(violating)} of {len(of)} evaluations violate a constraint"
+        f" ({_count_each(violating)}): they count as failed."
     ]
 
 
@@ -285,6 +301,7 @@ def searches_frame(
             "Some searches were maximised and others minimised, so they are on one scale only if"
             f" the others minimised the negated score, on: {join_names(mixed)}."
         )
+    notes += _violating_note(searches)
     return search_frame(searches), tuple(notes)
 
 

@@ -344,6 +344,24 @@ def test_a_search_makes_a_table() -> None:
     assert Table.from_studies(search, name="t", space=space).space is space
 
 
+def test_what_violates_a_constraint_has_failed_in_a_table() -> None:
+    trials = [
+        RecordedTrial({"x": 0.0}, COMPLETE, 1.0, constraints={"c": 1.0}),
+        RecordedTrial({"x": 0.5}, COMPLETE, 2.0, constraints={"c": 0.0}),
+        RecordedTrial({"x": 1.0, "y": 0.5}, COMPLETE, 0.5, constraints={"c": 1.0}),
+        RecordedTrial({"x": 0.75}, PRUNED, 3.0, constraints={"c": 1.0}),
+    ]
+    table = Table.from_studies(Search("t", "m", 0, trials), name="t")
+    np.testing.assert_array_equal(table.losses, [NAN, 2.0, NAN])
+    assert "2 of 4 trials violate a constraint: they count as failed." in table.notes
+    frame = search_frame([Search("t", "m", 0, trials)])
+    assert frame["status"].tolist() == ["failed", "complete", "failed", "pruned"]
+    np.testing.assert_array_equal(frame["loss"], [NAN, 2.0, NAN, 3.0])
+    np.testing.assert_array_equal(frame["best"], [NAN, 2.0, 2.0, 2.0])
+    with pytest.raises(ValueError, match="no complete trial that violates no constraint"):
+        Table.from_studies(Search("t", "m", 0, trials[::2]), name="t")
+
+
 def test_a_study_without_a_complete_trial_makes_no_table() -> None:
     trials = [RecordedTrial({"x": 0.0}, PRUNED, 1.0), RecordedTrial({"x": 0.5}, FAILED, NAN)]
     with pytest.raises(ValueError, match="no complete trial"):

@@ -399,6 +399,22 @@ def test_what_readers_left_out_is_noted_once() -> None:
     assert f"t0, A, seed 0; t0, B, seed 0: {sentence}" in comparison.notes
 
 
+def test_what_violates_a_constraint_is_no_result() -> None:
+    """A search cannot win by trials that its framework would not call the best."""
+
+    def violating(search: Search, row: int, loss: float) -> Search:
+        trials = list(search.trials)
+        trials[row] = Trial({"x": loss}, Status.COMPLETE, loss, constraints={"c": 1.0})
+        return replace(search, trials=trials)
+
+    failed = [replace(s, trials=[Trial({}, Status.FAILED), *s.trials[1:]]) for s in SEARCHES]
+    mixed = [violating(s, 0, -9.0) for s in SEARCHES[:3]] + failed[3:]
+    assert_same(compare(mixed), compare(failed))
+    told = "violate a constraint"
+    assert noted(compare(mixed), f"3 of 8 evaluations {told} (A 2, B 1): they count as failed.")
+    assert not noted(compare(failed), told)
+
+
 def test_a_diverged_loss_that_sets_the_scale_is_noted() -> None:
     rows = [
         ("t", method, 0, k + 1, 0.1 * k + shift)
