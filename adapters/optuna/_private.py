@@ -173,14 +173,19 @@ def read_shares(trial: FrozenTrial | Trial) -> tuple[float, dict[str, float]] | 
         return None
 
 
-def held_values(study: Study, trial: FrozenTrial) -> dict[str, Any]:
-    """Values of this trial that are decided: enqueued, fixed partially, or already asked for."""
+def given_values(study: Study, trial: FrozenTrial) -> dict[str, Any]:
+    """Values of this trial that the user decided: enqueued, or fixed partially."""
     fixed: dict[str, Any] = {}
     sampler = study.sampler
     while isinstance(sampler, PartialFixedSampler):  # of nested ones the outermost decides
         fixed = sampler._fixed_params | fixed
         sampler = sampler._base_sampler
-    return {**fixed, **enqueued_values(trial), **trial.params}
+    return {**fixed, **enqueued_values(trial)}
+
+
+def held_values(study: Study, trial: FrozenTrial) -> dict[str, Any]:
+    """Values of this trial that are decided: by the user, or already asked for."""
+    return {**given_values(study, trial), **trial.params}
 
 
 def suggest(trial: Trial, name: str, distribution: BaseDistribution) -> Any:

@@ -365,8 +365,8 @@ class ProposerSampler(SeededSampler):
             facts["value"] = facts.pop("loss")
         if callable(self._cost):
             facts["unit"] = ""  # money, or energy
-        held = union.fixed(_private.held_values(study, trial))
-        if fixed := [name for name, i in union.column.items() if not np.isnan(held[i])]:
+        given = union.fixed(_private.given_values(study, trial))
+        if fixed := [name for name, i in union.column.items() if not np.isnan(given[i])]:
             facts["fixed"] = fixed
         _private.write_explanation(study, trial, facts, shares)
         if proposal.fit_seconds is not None and proposal.n_rows:

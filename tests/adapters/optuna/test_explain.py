@@ -267,6 +267,20 @@ def test_a_value_that_was_held_is_named() -> None:
     assert "x decided beforehand" in str(said)
 
 
+@pytest.mark.parametrize("kind", ["bandit", "BOASF"])
+def test_an_arm_that_its_policy_chose_is_not_decided_beforehand(kind: str) -> None:
+    """For the sampler inside it is; not for the user."""
+    if kind == "bandit":
+        sampler: Any = BanditSampler(inner=GBQRSampler, seed=1)
+    else:
+        sampler = BOASFSampler(n_trials=12, inner=GBQRSampler, seed=1)
+    said = [explain(trial) for trial in search(sampler, zoo, 12).trials]
+    assert any(why.origin in ("model", "design") for why in said)
+    assert all(why.fixed == () and "algorithm" not in why.independent for why in said)
+    held = search(fixing({"algorithm": "svm"}, sampler), zoo, 12)
+    assert explain(held.trials[-1]).fixed == ("algorithm",)
+
+
 DAMAGED: tuple[Any, ...] = (
     *("a text", 3, [], {}, None, {"origin": 4}, {"origin": "nowhere", "value": "x"}),
     {"origin": "model", "value": float("nan"), "n_rows": "x", "fixed": 3},

@@ -47,7 +47,11 @@ def test_enqueued_and_partially_fixed_values_are_seen() -> None:
     study.sampler = fixing({"y": 1, "w": 4}, study.sampler)
     assert _private.held_values(study, frozen) == {"x": 0.5, "y": 1, "w": 4}
     study.sampler = fixing({"y": 2, "z": 3}, study.sampler)  # the outer one decides
-    assert _private.held_values(study, frozen) == {"x": 0.5, "y": 2, "w": 4, "z": 3}
+    given = {"x": 0.5, "y": 2, "w": 4, "z": 3}
+    assert _private.held_values(study, frozen) == _private.given_values(study, frozen) == given
+    frozen.distributions, frozen.params = {"v": FloatDistribution(0, 1)}, {"v": 0.25}
+    assert _private.given_values(study, frozen) == given
+    assert _private.held_values(study, frozen) == {**given, "v": 0.25}
 
 
 def test_constraints_of_either_form() -> None:
