@@ -44,8 +44,9 @@ class CostOptions(SamplerOptions, total=False):
 
 
 _STARTUP = "n_startup_trials"  # called ``n_startup`` in the recipes
-#: Arguments of Optuna's own samplers that ours do not need, and what there is in their place.
+#: Arguments of other samplers that one does not take, and what there is in their place.
 _OF_OPTUNA = NOT_OURS | {
+    "cost": "AutoSampler(memory=..., cost=...) learns from earlier tasks and weighs costs",
     "constant_liar": "running trials always count",
     "group": "conditional parameters are always modelled jointly",
     "multivariate": "parameters are always modelled jointly",

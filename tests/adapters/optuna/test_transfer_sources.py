@@ -382,8 +382,10 @@ def test_illegal_arguments(arguments: dict[str, Any], match: str) -> None:
 
 
 def test_running_times_are_not_weighed() -> None:
-    with pytest.raises(TypeError, match="takes no argument cost; it takes"):
-        TSTSampler(earlier(1), cost="duration")
+    for make in (TSTSampler, PMFSampler, BlendedSampler):
+        instead = r"takes no argument cost \(cost: AutoSampler\(memory=..., cost=...\) learns"
+        with pytest.raises(TypeError, match=instead):
+            make(earlier(1), cost="duration")
 
 
 @pytest.mark.filterwarnings("ignore:Choices for a categorical distribution")
