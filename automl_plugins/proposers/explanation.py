@@ -91,7 +91,8 @@ class Explanation:
         value: Predicted value of the objective.
         bound: Predicted optimistic bound of the objective value.
         seconds: Predicted seconds.
-        unit: Unit of ``seconds``; empty where ``cost=`` is a function, which may return any.
+        unit: Unit of ``seconds``; empty where ``cost=`` is a function or names another user
+            attribute than ``"seconds"``: these may be in any.
         success: Predicted probability of success.
         n_rows: Finished trials behind the prediction.
         n_diverged: Those of them that count as failures: far worse than all others known by then.
@@ -223,8 +224,10 @@ class Explanation:
             )
         if n := self.n_diverged:
             facts.append(f"{format_count(n, 'trial')} far worse than all others counted as failed")
-        # Of a member that does not learn from the memory the sentence says which one it is.
-        if self.own_share is not None and (self.shares or self.member is None):
+        # Without earlier tasks there is a share in a model only; of a member that does not learn
+        # from the memory the sentence says which one it is.
+        is_own_model = self.member is None and self.origin in _PREDICTING
+        if self.own_share is not None and (self.shares or is_own_model):
             facts.append(self._shares(self.own_share))
         if self.arm is not None and self.arm.arm is not None:
             facts.append(f"arm: {self.arm}")

@@ -76,6 +76,8 @@ def test_shares_say_whose_they_are() -> None:
     # Of a member that never looks at earlier tasks it would say nothing.
     assert own not in said({}, member="process")
     assert own in said({"wine": 0.0}, member="earlier tasks")
+    # A start-up trial has no model.
+    assert own not in said({}, origin="design") and own not in said({}, origin="random")
 
 
 def test_a_notebook_shows_the_sentence() -> None:
