@@ -164,10 +164,11 @@ class StudyReader:
                         " further trials of which this is true; they are not logged."
                     )
         complete = columns.facts("status") == Status.COMPLETE
-        is_late = callable(self._cost) and not is_known and complete.sum() >= _ENOUGH
+        is_asked = callable(self._cost) or self._has_cost
+        is_late = is_asked and not is_known and complete.sum() >= _ENOUGH
         if is_late and self.first_time("no cost"):
             _logger.warning(
-                f"cost={self._cost!r} has returned no number above 0 for any of"
+                f"cost={self._cost!r} has given no number above 0 for any of"
                 f" {len(columns)} trials: the search does without costs."
             )
         if self._has_cost or not isinstance(self._cost, str) or self._cost == "duration":

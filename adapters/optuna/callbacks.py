@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf, isfinite
+
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
@@ -41,15 +43,16 @@ class NoImprovement:
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
         """Stop ``study`` if the last ``patience`` complete trials brought no improvement."""
         sign = -1.0 if is_maximized(study) else 1.0
-        best, since = float("inf"), 0
+        best, since = inf, 0
         trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         for other in sorted(trials, key=lambda t: t.number):
             feasible = is_feasible(_private.constraints_of(other))
             assert other.value is not None
-            loss = sign * other.value if feasible else float("inf")
+            # An infinite value is a failure, also one that no other could improve on.
+            loss = sign * other.value if feasible and isfinite(other.value) else inf
             if loss < best - self.min_delta:
                 best, since = loss, 0
-            elif best < float("inf"):
+            elif best < inf:
                 since += 1
         if since >= self.patience:
             study.stop()

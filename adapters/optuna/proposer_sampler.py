@@ -31,12 +31,13 @@ from ._study import StudyReader, View
 from ._union import UnionSpace, even_value, taken_values, value_at
 from .seeded_sampler import Cache, SeededSampler
 from .space import Distributions, check_ordinal, check_space, value_in
-from .trials import Cost, check_cost
+from .trials import SECONDS, Cost, check_cost
 
 _logger = get_logger("optuna.automl_plugins")
 
 _PACE = 0.02  # least seconds to wait for a proposal of another worker
 _ENOUGH = 10  # finished trials, by which every declared parameter should have been asked for
+_IN_SECONDS = (None, "duration", SECONDS)  # costs; others may be in any unit
 _TRIES = 4  # proposals for one trial at most, if other workers publish the same ones
 
 
@@ -67,8 +68,10 @@ class ProposerSampler(SeededSampler):
             independently.
         cost: Where the seconds of a trial come from: ``"duration"`` (the user attribute
             ``"seconds"`` where there is one, else the duration less the sampler's own time), the
-            name of another user attribute, or a function of the finished trial. None means
-            duration where costs are needed.
+            name of another user attribute, or a function of the finished trial; of these two, in
+            any unit. None means duration where costs are needed. A number that is 0, negative or
+            not finite counts as unknown; a negative one, or one that is not finite, is logged
+            once, and 0 if no trial has a cost.
         seed: Non-negative integer; None draws one and logs it.
         foresight: The search space expected from earlier tasks; counts until the trials
             contradict it.
@@ -363,7 +366,7 @@ class ProposerSampler(SeededSampler):
             facts |= {name: -facts[name] for name in ("loss", "bound") if name in facts}
         if "loss" in facts:
             facts["value"] = facts.pop("loss")
-        if callable(self._cost):
+        if self._cost not in _IN_SECONDS:
             facts["unit"] = ""  # money, or energy
         given = union.fixed(_private.given_values(study, trial))
         if fixed := [name for name, i in union.column.items() if not np.isnan(given[i])]:

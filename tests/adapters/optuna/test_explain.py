@@ -183,6 +183,22 @@ def test_predictions_are_of_the_trials_before() -> None:
     assert source_shares(study) == {}
 
 
+def test_a_cost_is_in_seconds_where_that_is_sure() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        trial.set_user_attr("seconds", 1.0)
+        trial.set_user_attr("euros", 2.0)
+        return trial.suggest_float("x", 0, 1)
+
+    def unit(cost: Any) -> str:
+        study = search(
+            GBQRSampler(cost=cost, seed=0, n_startup_trials=3, n_models=1), objective, 6
+        )
+        return explain(study.trials[-1]).unit
+
+    costs: list[Any] = ["duration", "seconds", "euros", lambda trial: 2.0]
+    assert list(map(unit, costs)) == ["s", "s", "", ""]
+
+
 def test_members_of_a_committee_and_how_much_they_were_trusted() -> None:
     study = search(AutoSampler(seed=0, n_startup_trials=4), zoo, 14)
     said = {t.number: explain(t) for t in study.trials}

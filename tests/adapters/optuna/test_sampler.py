@@ -276,16 +276,24 @@ def test_the_seconds_of_an_unusable_cost_are_unknown(
     assert len(said) == (bad is not None) and all(f"for trial {number}:" in m for m in said)
 
 
-def test_a_cost_that_is_never_known_is_said_once(log: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("named", [True, False])
+def test_a_cost_that_is_never_known_is_said_once(
+    named: bool, log: pytest.LogCaptureFixture
+) -> None:
     def nothing(trial: optuna.trial.FrozenTrial) -> Any:
         return trial.user_attrs.get("secnods")
 
-    study = optuna.create_study(sampler=GBQRSampler(cost=nothing, seed=0))
-    study.optimize(bowl, n_trials=5)
+    def objective(trial: optuna.Trial) -> float:
+        trial.set_user_attr("nothing", int(0.9))  # a quick one, in whole seconds
+        return bowl(trial)
+
+    cost: Any = "nothing" if named else nothing
+    study = optuna.create_study(sampler=GBQRSampler(cost=cost, seed=0))
+    study.optimize(objective, n_trials=5)
     assert not [m for m in log.messages if "costs" in m]
-    study.optimize(bowl, n_trials=5)
+    study.optimize(objective, n_trials=5)
     (said,) = [m for m in log.messages if "costs" in m]
-    assert "nothing" in said and "has returned no number above 0 for any of 5 trials" in said
+    assert "nothing" in said and "has given no number above 0 for any of 5 trials" in said
 
 
 def test_unusable_costs_are_said_once(log: pytest.LogCaptureFixture) -> None:
@@ -458,6 +466,15 @@ def test_there_is_nothing_to_improve_on_before_a_feasible_finite_trial() -> None
     study = optuna.create_study()
     study.optimize(objective, n_trials=50, callbacks=[NoImprovement(3)])
     assert len(study.trials) == 12  # best at number 8, three more
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_an_infinite_value_is_not_the_best_there_can_be(direction: str) -> None:
+    sign = 1.0 if direction == "minimize" else -1.0
+    values = [-math.inf, 5.0, 4.0, 3.0, 2.0, 2.0, 2.0, 2.0]
+    study = optuna.create_study(direction=direction)
+    study.optimize(lambda t: sign * values[t.number], 8, callbacks=[NoImprovement(2)])
+    assert len(study.trials) == 7
 
 
 def _child(queue: Any) -> None:
