@@ -193,7 +193,7 @@ def test_a_cost_is_in_seconds_where_that_is_sure() -> None:
         study = search(
             GBQRSampler(cost=cost, seed=0, n_startup_trials=3, n_models=1), objective, 6
         )
-        return explain(study.trials[-1]).unit
+        return str(explain(study.trials[-1]).unit)
 
     costs: list[Any] = ["duration", "seconds", "euros", lambda trial: 2.0]
     assert list(map(unit, costs)) == ["s", "s", "", ""]

@@ -469,7 +469,7 @@ def test_there_is_nothing_to_improve_on_before_a_feasible_finite_trial() -> None
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
-def test_an_infinite_value_is_not_the_best_there_can_be(direction: str) -> None:
+def test_an_infinite_value_is_not_the_best_there_can_be(direction: Any) -> None:
     sign = 1.0 if direction == "minimize" else -1.0
     values = [-math.inf, 5.0, 4.0, 3.0, 2.0, 2.0, 2.0, 2.0]
     study = optuna.create_study(direction=direction)
