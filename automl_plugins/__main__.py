@@ -253,7 +253,7 @@ def _replay(args: argparse.Namespace) -> None:
 @contextmanager
 def _open_store(address: str, *, make: bool = False) -> Iterator[MetaStore]:
     """A store, made only where that is asked for; ValueError if it cannot be used."""
-    require("sqlalchemy", needed_by="automl-plugins store")
+    require("sqlalchemy", needed_by="automl-plugins store", extra="store")
     from automl_plugins.meta.store.connection import StoreError, parse_url
     from automl_plugins.meta.store.metastore import ExistingStore, MetaStore
 

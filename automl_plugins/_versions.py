@@ -63,13 +63,13 @@ def is_older(installed: str, bound: str) -> bool:
     return have < need or (have == need and _BEFORE_RELEASE.match(ours[2]) is not None)
 
 
-def require(module: str, *, needed_by: str) -> ModuleType:
-    """The module, which has the name of its distribution.
+def require(module: str, *, needed_by: str, extra: str) -> ModuleType:
+    """The module, or the name of the extra of this package that brings it.
 
     Raises:
-        ModuleNotFoundError: If it is not installed, with the command that installs it. The errors
-            of one that is installed but broken are passed on as they are.
-        OutdatedError: If it is older than the extra of this package asks for.
+        ModuleNotFoundError: If it is not installed. The errors of one that is installed but
+            broken are passed on as they are.
+        OutdatedError: If it is older than the extra asks for.
     """
     refuse_outdated(module, needed_by=needed_by)
     try:
@@ -78,6 +78,7 @@ def require(module: str, *, needed_by: str) -> ModuleType:
         if error.name != module:
             raise
         raise ModuleNotFoundError(
-            f"{needed_by} needs {module} for this, which is not installed: pip install {module}",
+            f"{needed_by} needs {module} for this, which is not installed: "
+            f"pip install automl_plugins[{extra}]",
             name=module,
         ) from None

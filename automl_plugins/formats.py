@@ -41,7 +41,7 @@ class Format:
         """A table of texts, each column aligned ``"left"`` or ``"right"``; it takes tabulate."""
         # tabulate escapes for LaTeX but not for Markdown.
         escape = str if self.table == "latex_booktabs" else self.escape
-        text: str = require("tabulate", needed_by=needed_by).tabulate(
+        text: str = require("tabulate", needed_by=needed_by, extra="evidence").tabulate(
             [[escape(one_line(cell)) for cell in row] for row in rows],
             headers=[escape(header) for header in headers],
             tablefmt=self.table,

@@ -44,13 +44,13 @@ def test_what_is_too_old_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPa
     bound, extra = lower_bounds()["plotly"]
     monkeypatch.setattr(_versions, "version", lambda _: "5.24.1")
     with pytest.raises(OutdatedError) as caught:
-        require("plotly", needed_by="plots")
+        require("plotly", needed_by="plots", extra="plot")
     assert str(caught.value) == (
         f"plots needs plotly >= {bound}, and 5.24.1 is installed:"
         f" pip install --upgrade 'plotly>={bound}' 'automl_plugins[{extra}]'"
     )
     monkeypatch.setattr(_versions, "version", lambda _: bound)
-    require("plotly", needed_by="plots")
+    require("plotly", needed_by="plots", extra="plot")
 
 
 def test_what_has_no_bound_or_no_metadata_passes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from automl_plugins._lazy import import_when_used
 from automl_plugins._versions import require
 
-require("hyperopt", needed_by=__name__)
+require("hyperopt", needed_by=__name__, extra="hyperopt")
 
 if TYPE_CHECKING:
     from ._pulls import arm_report

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from automl_plugins._lazy import import_when_used
 from automl_plugins._versions import require
 
-require("optuna", needed_by=__name__)
+require("optuna", needed_by=__name__, extra="optuna")
 
 if TYPE_CHECKING:
     from automl_plugins.proposers.explanation import Explanation

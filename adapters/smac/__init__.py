@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from automl_plugins._lazy import import_when_used
 from automl_plugins._versions import require
 
-require("smac", needed_by=__name__)
+require("smac", needed_by=__name__, extra="smac")
 
 if TYPE_CHECKING:
     from .adapter import ADAPTER

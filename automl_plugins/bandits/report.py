@@ -160,7 +160,7 @@ class ArmReport:
 
     def to_frame(self) -> pd.DataFrame:
         """The table as a data frame of pandas, a column for each attribute of ``ArmRow``."""
-        pandas = require("pandas", needed_by="automl_plugins.bandits")
+        pandas = require("pandas", needed_by="automl_plugins.bandits", extra="evidence")
         rows = [asdict(row) for row in self.table()]
         frame: pd.DataFrame = pandas.DataFrame(rows, columns=[f.name for f in fields(ArmRow)])
         return frame.astype({"left": "Int64"})

@@ -117,7 +117,7 @@ def replay(
         TypeError: For an optimizer or another argument of an unknown kind.
     """
     for library in ("pandas", "tqdm"):
-        require(library, needed_by="automl_plugins.replay")
+        require(library, needed_by="automl_plugins.replay", extra="evidence")
     import pandas as pd
 
     # A frame would be taken for its columns; ``_check`` refuses it.

@@ -129,7 +129,7 @@ def compare(
 
 def _read_frame(data: Any, label: Callable[[Any], Label] | None) -> tuple[pd.DataFrame, Notes]:
     """The data of ``compare`` as a wide or tidy frame, and notes on them."""
-    require("pandas", needed_by="automl_plugins.statistics")
+    require("pandas", needed_by="automl_plugins.statistics", extra="evidence")
     import pandas as pd
 
     if not isinstance(data, pd.DataFrame):

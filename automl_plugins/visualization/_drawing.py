@@ -22,7 +22,7 @@ MAX_POINTS = 1000  # screens are not much wider
 
 def _plotly(module: str) -> Any:
     """Import a module of plotly; an error says how to install it."""
-    require("plotly", needed_by="automl_plugins.visualization")
+    require("plotly", needed_by="automl_plugins.visualization", extra="plot")
     return import_module(f"plotly.{module}")
 
 

@@ -298,7 +298,7 @@ def test_missing_plotly_gives_one_helpful_sentence(
     for name in [n for n in sys.modules if n.partition(".")[0] == "plotly"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "plotly", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install plotly$"):
+    with pytest.raises(ModuleNotFoundError, match=r"pip install automl_plugins\[plot\]"):
         PLOTS[kind]()
 
 

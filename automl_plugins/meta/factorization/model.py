@@ -325,7 +325,7 @@ class MatrixFactorization(Schedule, BaseEstimator):  # type: ignore[misc]
         if not self.progress:
             yield lambda epoch, score: None
             return
-        tqdm = require("tqdm", needed_by="MatrixFactorization(progress=True)")
+        tqdm = require("tqdm", needed_by="MatrixFactorization(progress=True)", extra="evidence")
         with tqdm.tqdm(total=self.epochs, unit="epoch", desc="factorisation") as bar:
 
             def report(epoch: int, score: float) -> None:

@@ -31,7 +31,7 @@ from automl_plugins.meta.tasks import MetaTask
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
 
-require("sqlalchemy", needed_by="MetaStore")
+require("sqlalchemy", needed_by="MetaStore", extra="store")
 
 from . import rows  # noqa: E402
 from .connection import Database, parse_url  # noqa: E402
