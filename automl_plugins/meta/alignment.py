@@ -47,6 +47,7 @@ from automl_plugins.spaces.vector_space import VectorSpace
 OutOfRange = Literal["clip", "drop"]
 Missing = Literal["impute", "drop"]
 
+_RANGES = FloatHyperparameter | IntegerHyperparameter
 _LARGEST = sys.float_info.max
 _ROUNDED = 1e-3  # of a step, by which single precision or printed digits miss it
 _IN_RANGE = 0.05  # share of recorded values in a range below which it is that of something else
@@ -125,7 +126,9 @@ def align(
     if not records or any(record.space is None for record in records):
         known += space.space.values()
     nones = {hp.name for hp in known if None in (choices_of(hp) or ())}
-    ranges = {hp.name for hp in recorded} - {hp.name for hp in recorded if not _is_range(hp)}
+    ranges = {hp.name for hp in recorded} - {
+        hp.name for hp in recorded if not isinstance(hp, _RANGES)
+    }
     for i, name in enumerate(space.names):
         if name in named:
             values = [configuration.get(name, ABSENT) for configuration in configurations]
@@ -202,10 +205,6 @@ class _Column(NamedTuple):
     foreign: BoolArray
     converted: BoolArray
     absent: BoolArray
-
-
-def _is_range(hyperparameter: Hyperparameter[Any, Any]) -> bool:
-    return isinstance(hyperparameter, FloatHyperparameter | IntegerHyperparameter)
 
 
 def _fill(
@@ -331,7 +330,7 @@ def _place(
         halves = [np.clip(found, -_LARGEST, _LARGEST) / 2.0 for found in (numbers, sequence)]
         nearest = np.abs(halves[0][:, None] - halves[1]).argmin(axis=1)
         return nearest.astype(np.float64), ~np.isclose(numbers, sequence[nearest])
-    assert isinstance(hyperparameter, FloatHyperparameter | IntegerHyperparameter)
+    assert isinstance(hyperparameter, _RANGES)
     if isinstance(hyperparameter, IntegerHyperparameter):
         numbers = np.rint(numbers)
     lower, upper = hyperparameter.lower, hyperparameter.upper

@@ -132,17 +132,16 @@ class MetaDataset:
                 features = update_known(features, record.meta_features)
             tags = {k: v for record in group for k, v in record.tags.items()}
             task = MetaTask(name, features, tags)
-            runs, covered = _runs_of(task, group, vector_space, options)
+            own, covered = _runs_of(task, group, vector_space, options)
             coverage.append(covered)
             if covered.n_kept:
-                columns.append((np.full(covered.n_kept, len(tasks)), *runs))
+                columns.append((np.full(covered.n_kept, len(tasks)), *own))
                 tasks.append(task)
         _refuse_useless(coverage, vector_space)
-        indices, vectors, losses, seconds, status, imputed = map(
-            np.concatenate, zip(*columns, strict=True)
-        )
-        known = (space, tuple(tasks), indices, vectors, losses, seconds, status)
-        return cls(*known, coverage=tuple(coverage), imputed=imputed)
+        names = ("task", "vectors", "losses", "seconds", "status", "imputed")
+        joined = map(np.concatenate, zip(*columns, strict=True))
+        runs = dict(zip(names, joined, strict=True))
+        return cls(space, tuple(tasks), **runs, coverage=tuple(coverage))
 
     def aligned(self, space: ConfigurationSpace, **options: Unpack[AlignOptions]) -> MetaDataset:
         """The same runs in another search space; arguments and errors of ``from_records``."""

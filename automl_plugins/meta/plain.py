@@ -45,7 +45,7 @@ def plain_configuration(configuration: Mapping[str, Any], *, where: str) -> dict
     plain = {}
     for name, value in configuration.items():
         kind = type(value)
-        if kind is not float and kind not in PLAIN_TYPES:
+        if kind not in PLAIN_TYPES:
             value = value.item() if isinstance(value, np.generic) else value
             if type(value) not in PLAIN_TYPES:
                 raise TypeError(

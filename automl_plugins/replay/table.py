@@ -320,12 +320,12 @@ class Table:
     @property
     def best(self) -> float:
         """The least recorded loss."""
-        return float(np.nanmin(np.where(np.isinf(self.losses), np.nan, self.losses)))
+        return float(self.losses[np.isfinite(self.losses)].min())
 
     @property
     def worst(self) -> float:
         """The largest recorded loss that is finite."""
-        return float(np.nanmax(np.where(np.isinf(self.losses), np.nan, self.losses)))
+        return float(self.losses[np.isfinite(self.losses)].max())
 
     @property
     def complete(self) -> bool:

@@ -242,8 +242,7 @@ def _nearest(
         if len(found) < k and not np.isnan(known.measured[t]).all():
             best = int(np.nanargmin(known.measured[t]))
             found.setdefault(best, f"the best on {known.memory.tasks[t].name}, {reason(t)}")
-    picks = list(found)
-    reasons = list(found.values())
+    picks, reasons = list(found), list(found.values())
     return make_design(
         method, known.memory, known.candidates[picks], expected[picks], reasons, notes
     )

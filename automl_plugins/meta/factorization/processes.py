@@ -364,8 +364,7 @@ class Conditioned:
         z = (losses - shift) / stretch - self._mean[self.rows]
         weights = solve_triangular(self._L[:t, :t], z, lower=True, check_finite=False)
         mean = self._mean + weights.astype(self._kind) @ self._V[:t]
-        left = np.maximum(self._prior - self._explained, 0.0) + self._noise
-        return mean, np.sqrt(left)
+        return mean, self.deviation_after(())
 
     def deviation_after(self, rows: Sequence[int]) -> FloatArray:
         """Deviation (N,) on the common scale if further rows, of any loss, were observed."""

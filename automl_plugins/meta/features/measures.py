@@ -132,7 +132,6 @@ _SPREAD: _Summaries = {"Min": np.min, "Max": np.max, "Mean": np.mean, **_QUARTIL
 
 
 def _summarise(summaries: _Summaries, each: npt.ArrayLike, why_empty: str) -> list[Value]:
-    """Of the values of the columns."""
     values = np.asarray(each, dtype=np.float64)
     return [float(f(values)) if len(values) else why_empty for f in summaries.values()]
 
@@ -149,7 +148,10 @@ def statistical_units(columns: list[Column], target: Target) -> list[Unit]:
         y = target.values.astype(np.float64)
         names = tuple(f"TargetCorrelation{s}" for s in _MOMENTS)
         found += [
-            Unit(("TargetKurtosis", "TargetSkewness"), partial(_describe_target_shape, y)),
+            Unit(
+                ("TargetKurtosis", "TargetSkewness"),
+                lambda check: kurtosis_and_skewness(y) or ["the target is constant."] * 2,
+            ),
             Unit(names, partial(_correlate, numeric, y)),
         ]
     return found
@@ -191,10 +193,6 @@ def _describe_shapes(numeric: list[Column], check: Check) -> Sequence[Value]:
     return _summarise(_MOMENTS, kurtosis, why) + _summarise(_MOMENTS, skewness, why)
 
 
-def _describe_target_shape(y: FloatArray, check: Check) -> Sequence[Value]:
-    return kurtosis_and_skewness(y) or ["the target is constant."] * 2
-
-
 def _correlate(numeric: list[Column], y: FloatArray, check: Check) -> Sequence[Value]:
     """Absolute Pearson correlations with the target (n,), over rows where a column is known."""
     found: list[float] = []
@@ -204,8 +202,7 @@ def _correlate(numeric: list[Column], y: FloatArray, check: Check) -> Sequence[V
         z = standardise(y[~column.missing])
         if x is not None and z is not None:
             found.append(min(1.0, abs(float((x * z).mean()))))
-    why = "no numeric column varies, or the target is constant."
-    return _summarise(_MOMENTS, found, why)
+    return _summarise(_MOMENTS, found, "no numeric column varies, or the target is constant.")
 
 
 _RATIOS = ("EquivalentNumberOfAtts", "MeanNoiseToSignalRatio")
