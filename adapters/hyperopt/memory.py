@@ -211,7 +211,7 @@ def write_history(record: TaskRecord, space: Any = None, *, exp_key: str | None 
     Raises:
         ValueError: If the space is not known or cannot be translated, or no run fits it.
     """
-    known = read_space(require_space(record, None) if space is None else space)
+    known = read_space(require_space(record, space))
     record = conform(record, known.space)
     trials = Trials(exp_key=exp_key)
     if len(record):

@@ -257,7 +257,7 @@ def _number(documents: Iterable[Document]) -> list[tuple[int, Document]]:
 def unique_number(tid: int, documents: Sequence[Document]) -> int:
     """The number of a new trial among ``documents``: its own, or one after all of them.
 
-    It is not its own where Hyperopt gives a number twice, see ``_numbered``. A proposal depends on
+    It is not its own where Hyperopt gives a number twice, see ``_number``. A proposal depends on
     the number, so these trials would all have the same configuration.
     """
     given = {document["tid"] for document in documents}

@@ -53,8 +53,7 @@ class SteppedValues:
         value = self._plain(i)
         if i < _SAFE or isinstance(self.distribution, IntDistribution):
             return value
-        around = self._around(i)
-        return next((v for v in around if _private.contains(self.distribution, v)), value)
+        return next((v for v in self._around(i) if _private.contains(self.distribution, v)), value)
 
     def nearest(self, value: float) -> Any:
         """The value of the grid that is nearest to a number."""

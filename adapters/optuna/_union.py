@@ -51,15 +51,15 @@ class UnionSpace:
         rules: Sequence[Rule] = (),
         ordinal: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:
-        ordered = ordinal or {}
+        ordinal = ordinal or {}
         self.distributions = {n: d for n, d in distributions.items() if not d.single()}
         # The code of each choice, where it is not the choice's own number.
         self._ranks: dict[str, FloatArray] = {}
-        self._ordered = ordered.keys()
+        self._ordered = ordinal.keys()
         self.moving = {n for n, d in self.distributions.items() if d is POSITION}
         for name, distribution in self.distributions.items():
-            if name in ordered:
-                self._ranks[name] = _ranks(name, distribution, ordered[name])
+            if name in ordinal:
+                self._ranks[name] = _ranks(name, distribution, ordinal[name])
             elif isinstance(distribution, CategoricalDistribution):
                 kept, codes = np.unique(stored_choices(distribution), return_inverse=True)
                 if len(kept) < len(distribution.choices):
@@ -173,14 +173,14 @@ class UnionSpace:
         return vector
 
 
-def _ranks(name: str, distribution: BaseDistribution, ordered: Sequence[Any]) -> FloatArray:
-    """Rank of each choice (k,) in ``ordered``."""
+def _ranks(name: str, distribution: BaseDistribution, ordinal: Sequence[Any]) -> FloatArray:
+    """Rank of each choice (k,) in ``ordinal``."""
     if not isinstance(distribution, CategoricalDistribution):
         raise ValueError(f"ordinal names {name!r}, which is not categorical: {distribution}.")
-    order = [index_of(distribution.choices, choice) for choice in ordered]
+    order = [index_of(distribution.choices, choice) for choice in ordinal]
     if set(order) != set(range(len(distribution.choices))) or len(order) != len(set(order)):
         raise ValueError(
-            f"ordinal[{name!r}] must list each choice once, got {list(ordered)!r} for the choices"
+            f"ordinal[{name!r}] must list each choice once, got {list(ordinal)!r} for the choices"
             f" {list(distribution.choices)!r}."
         )
     # The inverse of a permutation is what sorts it.

@@ -200,8 +200,7 @@ class ProposerSampler(SeededSampler):
         the values that the trial has by then.
         """
         with self._clocked(study, trial):
-            key = _private.trial_key(study, trial)
-            asked = self._asked.get(key)
+            asked = self._asked.get(_private.trial_key(study, trial))
             foretold, moving = ({}, ()) if asked is None else (asked.foretold, asked.moving)
             if param_name in moving and param_name in foretold:
                 position = foretold[param_name]

@@ -127,6 +127,11 @@ class MetaInitialDesign(AbstractInitialDesign):
             additional_configs=more,
             seed=seed,
         )
+        described = None if task is None else {n: finite_or_none(v) for n, v in task.items()}
+        sizes = None
+        if dataset is not None:
+            sizes = {"tasks": len(dataset.tasks), "runs": len(dataset)}
+            sizes["hyperparameters"] = len(dataset.space)
         self._meta = {
             "name": type(self).__name__,
             "n_configs": self._n_configs,
@@ -136,22 +141,14 @@ class MetaInitialDesign(AbstractInitialDesign):
             "design": name_of(design),
             "mode": mode,
             "default": SobolInitialDesign.__name__ if default is None else type(default).__name__,
-            "memory": None
-            if dataset is None
-            else {
-                "tasks": len(dataset.tasks),
-                "runs": len(dataset),
-                "hyperparameters": len(dataset.space),
-            },
-            "meta_features": None
-            if task is None
-            else {n: finite_or_none(v) for n, v in task.items()},
+            "memory": sizes,
+            "meta_features": described,
             "suggestions": [
-                dict(
-                    configuration=dict(s.configuration),
-                    score=finite_or_none(s.score),
-                    reason=s.reason,
-                )
+                {
+                    "configuration": dict(s.configuration),
+                    "score": finite_or_none(s.score),
+                    "reason": s.reason,
+                }
                 for s in self.suggestions
             ],
             "notes": list(self.suggestions.notes),

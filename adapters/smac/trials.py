@@ -287,8 +287,7 @@ def adopt(config: Configuration, space: ConfigurationSpace) -> Configuration:
     Raises:
         ValueError: If the values are not a configuration of ``space``.
     """
-    same = config.config_space == space
-    vector = config.get_array() if same else canonical(config, space)
+    vector = config.get_array() if config.config_space == space else canonical(config, space)
     made = as_configuration(space, vector)
     made.origin = config.origin
     return made
