@@ -130,7 +130,7 @@ class Simulation:
             seconds = self._seconds_at(row, column)
             return [(started + seconds, math.nan, float(table.curves[row, column]))]
         # Without recorded seconds every evaluation takes one unit of time.
-        spent = 1.0 if table.seconds is None else float(np.nan_to_num(table.seconds[row]))
+        spent = 1.0 if table.seconds is None else float(table.seconds[row])
         end = (started + spent, math.nan, float(table.losses[row]))
         if not self._reports_curves:
             return [end]
