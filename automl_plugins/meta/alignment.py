@@ -120,12 +120,14 @@ def align(
     named = {name for configuration in configurations for name in configuration}
     vectors = np.full((n, space.d), np.nan)
     moved, foreign, converted = np.zeros((3, n, space.d), dtype=bool)
-    unknown = np.ones(n, dtype=bool)
+    unknown = np.ones(n, dtype=bool)  # until a value is found that the space knows
     recorded = [hp for r in records if r.space is not None for hp in r.space.values()]
     known = [*recorded]
+    # Runs that came without a space may be of this one, in which None may be a choice.
     if not records or any(record.space is None for record in records):
         known += space.space.values()
     nones = {hp.name for hp in known if None in (choices_of(hp) or ())}
+    # Only what is a range in every recorded space has numbers that can be ordered.
     ranges = {hp.name for hp in recorded} - {
         hp.name for hp in recorded if not isinstance(hp, _RANGES)
     }
@@ -139,14 +141,17 @@ def align(
     lost = foreign | moved if out_of_range == "drop" else foreign
     given = np.array([name in (defaults or {}) for name in space.names], dtype=bool)
     completed = impute(space, vectors, _defaults(space, defaults), given)
+    # A constant has its value, recorded or not: nothing is guessed.
     imputed = np.isnan(vectors) & ~np.isnan(completed) & (space.n_values > 1)
     unrelated = imputed[:, dependent_elsewhere(space, records) & ~given].any(axis=1)
+    # A run without any value is the default configuration; one with others only is of elsewhere.
     for i in np.flatnonzero(unknown).tolist():
         values = list(configurations[i].values())
         unrelated[i] |= not _absent(values, ("none", "missing")).all()
     keep = ~lost.any(axis=1) & ~unrelated
     if missing == "drop":
         keep &= ~imputed.any(axis=1)
+    # An equality of two hyperparameters that is forbidden raises for no rows.
     if n:
         keep &= space.allowed(completed)
     completed[~keep] = np.nan
@@ -218,6 +223,7 @@ def _fill(
     if isinstance(hyperparameter, Constant):
         known = ~column.absent
         column.entries[known] = 1.0
+        # As with categories another text drops the run; as with ranges another number is moved.
         is_text = math.isnan(to_number(hyperparameter.value))
         other = column.foreign if is_text else column.moved
         choices = choices_of(hyperparameter) or ()
@@ -246,6 +252,7 @@ def _read_switch(hyperparameter: Hyperparameter[Any, Any], values: list[Any]) ->
     Numbers are truth values only if there are no others than 0 and 1, recorded or in the space.
     """
     choices = choices_of(hyperparameter) or []
+    # Where a framework has no truth values, a switch is an integer from 0 to 1.
     if isinstance(hyperparameter, IntegerHyperparameter) and hyperparameter.size == 2:
         choices = [hyperparameter.lower, hyperparameter.upper]
     numbers = [choice for choice in choices if kind_of(choice) == "number"]
@@ -335,12 +342,14 @@ def _place(
         numbers = np.rint(numbers)
     lower, upper = hyperparameter.lower, hyperparameter.upper
     legal = np.clip(numbers, float(lower), float(upper))
+    # ConfigSpace rounds the ends of a range: what lies beyond by that only is the end.
     outside = (legal != numbers) & ~is_near(numbers, lower, upper)
     entries = hyperparameter.to_vector(legal)
     scale = scale_of(hyperparameter)
     if isinstance(scale, Steps):
         found, place = scale.to_value(entries), scale.index(legal)
         near = scale.legal_value(legal) | (np.abs(place - np.rint(place)) <= _ROUNDED)
+        # Integers are recorded exactly; real steps may be missed by a rounding.
         outside |= found != legal if scale.is_integer else ~near
         entries = scale.to_vector(found)
     elif isinstance(scale, LinearScale) and scale.is_rounded:

@@ -83,6 +83,7 @@ def convert(
             f"space={space!r} is not a search space of either framework: pass a"
             " ConfigurationSpace, pyll expressions (Hyperopt) or distributions by name (Optuna)."
         )
+    # In the language of the source, by which the record was read and has it.
     return target.write_history(record, None, **options)
 
 
@@ -113,9 +114,11 @@ def conform(record: TaskRecord, space: ConfigurationSpace, *, partial: bool = Fa
     for i, given in enumerate(record.configurations):
         values, complete = _legal_values(space, readers, given)
         complete |= partial and record.status[i] == Status.FAILED
+        # A count of 1 is a legal fraction, too: it is converted, not kept.
         if complete and not converted[i]:
             found[i] = values
     vectors = VectorSpace(space)
+    # ``allowed`` may raise for no rows.
     if space.forbidden_clauses and found:
         rows = np.array([to_vector(space, values) for values in found.values()])
         legal = vectors.allowed(rows)
@@ -132,6 +135,7 @@ def _align_odd(
     found: dict[int, dict[str, Any]] = {}
     coverages: list[Coverage] = []
     size = MetaTask(record.name, record.meta_features).size
+    # Apart, since nothing is imputed in failed runs.
     for failed in (False, True):
         missing: Missing = "drop" if failed else "impute"
         part = [i for i in rows if (record.status[i] == Status.FAILED) == failed]
@@ -169,6 +173,7 @@ def _legal_values(
     for name in space.at:  # parents first
         if not is_active(space, name, values):
             continue
+        # A constant need not be recorded to be known.
         constant = isinstance(space[name], Constant)
         recorded = given.get(name, space[name].default_value if constant else ABSENT)
         value = ABSENT if recorded is ABSENT else readers[name](recorded)

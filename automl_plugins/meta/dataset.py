@@ -122,6 +122,7 @@ class MetaDataset:
         if space is None:
             space = union_space(every)
         elif (named := respell(space, every)) is not every:
+            # From the start: the groups hold the records as they were.
             return cls.from_records(named, space, **options)
         vector_space = VectorSpace(space)
         tasks: list[MetaTask] = []
@@ -242,7 +243,7 @@ class MetaDataset:
         keys = self.vector_space.keys(self.vectors)
         _, first, which = np.unique(keys, return_index=True, return_inverse=True)
         order = np.argsort(first)  # as they come up, not as their hashes fall
-        rank = np.argsort(order)
+        rank = np.argsort(order)  # the inverse of a permutation is what sorts it
         return self.vectors[first[order]], rank[which].astype(np.int64)
 
     @cached_property
@@ -257,6 +258,7 @@ def _runs_of(
     task: MetaTask, records: Sequence[TaskRecord], space: VectorSpace, options: AlignOptions
 ) -> tuple[tuple[FloatArray, FloatArray, FloatArray, IntArray, BoolArray], Coverage]:
     """Columns of the runs of a task at full budget, from ``vectors`` on, and the coverage."""
+    # Only losses of complete runs are compared, so only their budgets matter.
     full = [np.isnan(r.budget) | (r.status != Status.COMPLETE) for r in records]
     configurations = [
         record.configurations[i]

@@ -258,6 +258,7 @@ def _document(searches: Sequence[StoredSearch]) -> dict[str, Any]:
         configurations = plain_configurations(record)
         texts.append(list(map(encode, configurations)))
         distinct.update(zip(texts[-1], configurations, strict=True))
+        # Statuses that follow from the losses are left out.
         evident = np.where(np.isnan(record.losses), Status.FAILED, Status.COMPLETE)
         entry: dict[str, Any] = {
             "task": check_name(record.name, "The name of a task"),
@@ -303,6 +304,7 @@ def _searches(document: dict[str, Any]) -> list[StoredSearch]:
     for block in document["configurations"]:
         names, n = block["names"], block["n"]
         columns = block["columns"]
+        # Equal ones are written once, so at most one has no hyperparameter.
         if not columns and n != 1:
             raise ValueError(f"{n} configurations without a hyperparameter")
         for name, column in zip(names, columns, strict=True):
@@ -313,7 +315,7 @@ def _searches(document: dict[str, Any]) -> list[StoredSearch]:
     found = []
     for entry in document["records"]:
         places = entry["configurations"]
-        if places and min(places) < 0:
+        if places and min(places) < 0:  # which Python would count from the end
             raise ValueError("a configuration has a negative index")
         nothing = [None] * len(places)  # a column without any value is written as null
         given = {name: np.array(entry[name] or nothing, dtype=np.float64) for name in COLUMNS}

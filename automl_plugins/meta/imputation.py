@@ -32,6 +32,7 @@ def impute(
     """
     completed = space.activate(np.where(np.isnan(vectors), defaults, vectors))
     known = ~np.isnan(vectors)
+    # Runs with recorded values that the defaults of their parents switch off.
     lost = np.flatnonzero((known & np.isnan(completed)).any(axis=1))
     if len(lost):
         patterns, which = np.unique(known[lost], axis=0, return_inverse=True)
@@ -56,6 +57,7 @@ def _with_parents(
         ]
         if not parts or fixed[parent]:
             continue
+        # The default comes first, for ``argmax`` takes the first of equals.
         candidates = np.append(values[parent], _candidates(space, parent))
         columns = np.full((space.d, len(candidates)), np.nan)
         columns[parent] = candidates
@@ -69,6 +71,7 @@ def _sufficient(condition: ConditionLike) -> Iterator[Condition]:
     """Conditions on single parents that together fulfil ``condition``."""
     if isinstance(condition, Conjunction):
         parts = condition.components
+        # Any part fulfils an "or".
         for part in parts if isinstance(condition, AndConjunction) else parts[:1]:
             yield from _sufficient(part)
     else:

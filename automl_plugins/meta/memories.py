@@ -86,6 +86,7 @@ def read_memory(memory: Memory | None) -> Known:
     """
     if isinstance(memory, MetaDataset):
         return memory
+    # Before any path: a file may have the name of a learner.
     if isinstance(memory, str) and memory in LEARNERS:
         return bundled(memory)
     if isinstance(memory, str) and memory == AUTO:
@@ -385,6 +386,7 @@ def _uninformative(known: Known) -> dict[str, str]:
     else:
         for record in known:
             losses.setdefault(record.name, []).append(record.complete_losses)
+            # As text: values may have no hash, and 1 and True would be equal.
             contents.setdefault(record.name, []).append(repr(record.configurations))
     found: dict[str, str] = {}
     seen: dict[Any, str] = {}

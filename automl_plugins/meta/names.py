@@ -55,6 +55,7 @@ def spelling(names: Iterable[str], known: Collection[str], least: int = 2) -> di
         own = name.removeprefix(left_out)
         found[name] = prefix + own
         if own not in bare:
+            # A synonym that is known itself stands for that one, not for this.
             same = (
                 n for n in _OTHER_NAMES.get(own, ()) if n in bare and left_out + n not in known
             )
@@ -76,6 +77,7 @@ def _step_prefix(names: Iterable[str], known: Collection[str]) -> str:
         return ""
     parted = [name.rpartition("__") for name in names]
     counts = Counter(step + between for step, between, name in parted if between and name in every)
+    # With an empty one at the end, for there may be none.
     (prefix, most), *others = [*counts.most_common(), ("", 0)]
     return prefix if not others or others[0][1] < most else ""
 

@@ -171,6 +171,7 @@ def _check_depth(conditions: Iterable[Mapping[str, Any]]) -> None:
     for condition in _parts(conditions):
         if "parent" in condition:
             parents.setdefault(condition["child"], set()).add(condition["parent"])
+    # Each round leaves the children with one more conditional parent above them.
     reached = set(parents)
     for _ in range(_DEPTH):
         reached = {child for child in reached if not parents[child].isdisjoint(reached)}
@@ -197,6 +198,7 @@ def _item(value: Any) -> Any:
 
 def digest(*parts: object, size: int = 16) -> str:
     """Hash of some values, ``size`` bytes as hexadecimal text."""
+    # No stored text has this character, so no two lists of parts are one text.
     text = "\0".join(map(str, parts))
     return hashlib.blake2b(text.encode(), digest_size=size).hexdigest()
 

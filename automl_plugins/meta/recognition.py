@@ -73,6 +73,7 @@ def recognise(space: VectorSpace) -> Recognition:
     listed = ", ".join(found[first])
     twins = tuple(learner for learner in best if REGRESSIONS.get(learner, learner) == name)
     others = [learner for learner in best if learner not in twins]
+    # With the same hyperparameters, as forests and extra trees have, the first is taken.
     if any(HYPERPARAMETERS[other] != HYPERPARAMETERS[first] for other in others):
         line = (
             f"The search space may be that of {' or '.join(best)} ({listed}): the search"
@@ -211,7 +212,7 @@ class RecognisedMemory:
         return self  # nothing in it ever changes but caches
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_opened": {}}
+        return self.__dict__ | {"_opened": {}}  # bundled memories are read again, not pickled
 
     def __repr__(self) -> str:
         return "RecognisedMemory()"

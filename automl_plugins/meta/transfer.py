@@ -93,6 +93,7 @@ class TransferTemplate(_Template["TwoStageTransfer"]):
             return surrogates.Sources.fit(dataset, kernel=kernel, max_rows=max_rows)
         from automl_plugins.meta.store import StoreError
 
+        # A store keeps an artifact with one task: what is of all is kept with the first.
         place = dataset.tasks[0].name, OF_SEVERAL_TASKS
         version = _version(dataset, kernel, max_rows)
         try:
@@ -192,5 +193,6 @@ class BlendedTemplate(_Template["Blended"]):
             # Trees that see configurations only predict the mean over the tasks, in one pass.
             tasks = tuple(replace(task, meta_features={}) for task in dataset.tasks)
             dataset = replace(dataset, tasks=tasks)
+        # The user's own learner is never fitted: it may serve other searches.
         learner = MetaLearner() if self.learner is None else clone(self.learner)
         return LearnedLosses(learner.fit(dataset), described or None)

@@ -30,7 +30,7 @@ _COUNTED: Final = {
     "min_samples_leaf": "n_rows",
     "min_samples_split": "n_rows",
 }
-_DEEP: Final = 20.0
+_DEEP: Final = 20.0  # stands for trees of any depth, see ``meaning``
 
 
 class DataSize(NamedTuple):

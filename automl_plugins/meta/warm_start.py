@@ -69,6 +69,7 @@ def n_suggestions(mode: str, n_default: int, k: int | None = None) -> int:
             f" its first places) or 'replace' (suggestions only), got {mode!r}."
         )
     if k is None:
+        # At least one, also for a sampler without a start-up.
         return max(1, n_default if mode == "replace" else -(-n_default // 2))
     check_integer("The number of suggestions", k, 1)
     return k

@@ -112,6 +112,7 @@ def _choose(
     picks = greedy(scenarios, weights, doubt)
     best = scenarios[:, picks[0]]
     reasons = [f"expected regret {float(weights[0] @ best):.3f}, the least"]
+    # There are fewer picks than weights where configurations run out.
     for pick, row in zip(picks[1:], weights[1:], strict=False):
         losses = scenarios[:, pick]
         gain = row * np.maximum(best - losses, 0.0)
@@ -161,7 +162,7 @@ def greedy(
             expected = row @ (best[:, None] - gain)
         else:
             expected = row @ np.minimum(best[:, None], scenarios)
-        expected[chosen] = np.inf
+        expected[chosen] = np.inf  # none twice
         # Once the best of every scenario is chosen nothing is gained: then the best on average.
         tied = np.flatnonzero(expected <= expected.min() + NO_GAIN)
         pick = int(tied[(row @ scenarios[:, tied]).argmin()])

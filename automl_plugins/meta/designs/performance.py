@@ -123,6 +123,7 @@ def _choose(dataset: MetaDataset, scores: FloatArray, limit: int) -> npt.NDArray
     means = np.bincount(which, scores) / np.bincount(which)
     common = np.flatnonzero(worked & widely)
     chosen = dict.fromkeys(common[np.argsort(means[common], kind="stable")][: limit // 2].tolist())
+    # Room for the best of every task, whatever the limit.
     most = max(limit, len(chosen) + n_tasks)
     for configuration in which[order].tolist():
         if len(chosen) == most:
@@ -180,6 +181,7 @@ def local_average(M: FloatArray, Y: FloatArray, m: FloatArray) -> TaskPrediction
     """Averages weighted by a Gaussian of the L1 distance; far from all the nearest decides."""
     between = distances(M, M)
     width = _NEARBY * _typical(between)
+    # A known task is predicted from the others only.
     np.fill_diagonal(between, np.inf)
     return TaskPrediction(
         softmax(-0.5 * (distances(m[None, :], M)[0] / width) ** 2) @ Y,

@@ -168,6 +168,7 @@ class MatrixFactorization(Schedule, BaseEstimator):  # type: ignore[misc]
         """
         self.check_arguments()
         losses = _matrix(Y)
+        # A data set without any loss has no scale, and says nothing.
         losses = losses[:, ~np.isnan(losses).all(axis=0)]
         n, d = losses.shape
         shift, stretch = scales(losses, self.scaling)

@@ -79,6 +79,7 @@ def _compare(
     if kernel == "se":
         k -= halves[:, None]
         k -= _halves(b)
+        # Minus half a squared distance: rounding may make it positive.
         np.minimum(k, 0.0, out=k)
         np.exp(k, out=k)
         k *= amplitude
@@ -130,10 +131,12 @@ def objective(kernel: Kernel, p: Parameters, z: FloatArray) -> tuple[float, Para
     total, dC = 0.0, np.zeros_like(C)
     for rows, columns in patterns(z):
         values = z[np.ix_(rows, columns)]
+        # Without copies where nothing is missing: then there is one pattern, and C is large.
         whole = len(rows) == len(z)
         L = cholesky(C if whole else C[np.ix_(rows, rows)], lower=True, check_finite=False)
         alpha = cho_solve((L, True), values, check_finite=False)
         inverse, _ = lapack.dpotri(L, lower=1)  # the factor of a singular C was refused
+        # LAPACK fills the lower triangle only.
         inverse = np.tril(inverse) + np.tril(inverse, -1).T
         b = len(columns)
         log_det = 2.0 * float(np.log(np.diagonal(L)).sum())
@@ -151,6 +154,7 @@ def patterns(z: FloatArray) -> list[tuple[np.ndarray, np.ndarray]]:
     seen = ~np.isnan(z)
     packed = np.packbits(seen, axis=0)
     _, first, which = np.unique(packed, axis=1, return_index=True, return_inverse=True)
+    # NumPy 2.0 returns it with the axes of the input.
     which = np.ravel(which)
     return [
         (np.flatnonzero(seen[:, column]), np.flatnonzero(which == i))
@@ -209,6 +213,7 @@ def scales(y: FloatArray, scaling: Scaling) -> tuple[FloatArray, FloatArray]:
             shift[column], spread = float(known.min()), float(np.ptp(known))
         else:
             shift[column], spread = float(known.mean()), _deviation(known)
+        # Losses that differ by rounding only are equal ones.
         if spread > 1e-12 * max(float(np.abs(known).max()), 1e-300):
             stretch[column] = spread
     return shift, stretch
@@ -337,6 +342,7 @@ class Conditioned:
         place = self._places[[row]]
         k = _compare(self._kernel, self._places, place, self._halves, self._amplitude)[:, 0]
         known = self._V[:t, row].copy()  # L^-1 K(rows, row)
+        # What is left of the variance of a near-copy may round to less than nothing.
         pivot = np.sqrt(max(self._prior[row] - known @ known, 0.0) + self._noise[row])
         self._L[t, :t] = known
         self._L[t, t] = pivot
@@ -372,6 +378,7 @@ class Conditioned:
         for row in rows:
             self.observe(row)
         std = np.sqrt(np.maximum(self._prior - self._explained, 0.0) + self._noise)
+        # What was written beyond ``rows`` is overwritten by the next pipeline observed.
         self.rows, self._explained = observed, explained
         return np.asarray(std)
 

@@ -124,6 +124,7 @@ def _train(
     adam, plain = _Adam(p), schedule.optimizer == "sgd"
     scores = [judge(p)] if judge else []
     for epoch in range(1, stop + 1):
+        # Of the whole schedule, not up to ``stop``: both trainings go through the same rates.
         turn = (epoch - 1) / schedule.epochs
         rate = schedule.learning_rate * (0.1 + 0.45 * (1.0 + np.cos(np.pi * turn)))
         for rows, columns in _batches(z.shape, schedule, rng):
@@ -233,6 +234,7 @@ def principal_components(kernel: Kernel, z: FloatArray, q: int, own_share: float
     filled = np.where(seen, z, z.dtype.type(0))
     level = max(float(np.einsum("ij,ij->", filled, filled, dtype=np.float64)) / seen.sum(), 1e-12)
     own = np.einsum("ij,ij->i", filled, filled, dtype=np.float64)
+    # Drawn to that of all by one observation where some are missing, as the means are.
     own = (own + level * (counts < z.shape[1])) / (counts + (counts < z.shape[1]))
     places, noise = _components(filled, own, q, own_share, level)
     for _ in range(0 if seen.all() else _FILL_ROUNDS):

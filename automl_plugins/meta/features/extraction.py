@@ -42,6 +42,7 @@ def _groups(
     columns: list[Column], target: Target, caps: Mapping[str, int], streams: Streams
 ) -> dict[Group, list[Unit]]:
     """The work of each group; nothing is computed yet."""
+    # The streams 0 to 3 are those of the landmarkers.
     few, shorter = columns, target
     if len(columns) > (most := caps["max_statistics_columns"]):
         keep = streams.generator("meta-features", 4).permutation(len(columns))[:most]
@@ -60,6 +61,7 @@ def _groups(
 
 @cache
 def _names(task: Task) -> dict[str, tuple[str, ...]]:
+    # Units know their names before anything is computed: no data, and caps of 0, will do.
     groups = _groups([], Target(task, np.empty(0)), defaultdict(int), Streams(0))
     return {
         group: tuple(n for unit in units for n in unit.names) for group, units in groups.items()
@@ -218,6 +220,7 @@ def meta_features(
     """
     start = time.perf_counter()
     for name, limit in (("time_limit", time_limit), ("budget", budget)):
+        # Infinity is legal here, as is None.
         if limit != inf:
             check_finite(name, limit, positive=True, optional=True)
     caps = {

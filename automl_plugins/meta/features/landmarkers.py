@@ -92,6 +92,7 @@ def subsample(y: learners.Labels, size: int, rng: np.random.Generator) -> IntArr
     n = len(y)
     if n <= size:
         return np.arange(n)
+    # Every (n / size)-th row of the sorted target, from a random start.
     places = ((np.arange(size) + rng.random()) * (n / size)).astype(np.int64)
     return np.sort(learners.stratified_order(y, rng)[np.minimum(places, n - 1)])
 

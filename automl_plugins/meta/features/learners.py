@@ -197,6 +197,7 @@ def pruned_trees(split: Split) -> tuple[FloatArray, ...]:
     n = model.tree_.n_node_samples.astype(np.float64)
     errors = np.clip(np.round(n * (1.0 - model.tree_.value[:, 0, :].max(axis=1))), 0.0, n)
     return tuple(
+        # C4.5 prunes where a leaf costs up to a tenth of an error more.
         values[prune(model.tree_, errors + extra_errors(n, errors, c), tolerance=0.1)[leaves]]
         for c in CONFIDENCES.values()
     )
@@ -218,9 +219,11 @@ def naive_bayes(split: Split) -> tuple[FloatArray, ...]:
     columns = np.flatnonzero(~train.nominal).tolist()
     if columns:
         numbers, asked = (rows.select(columns).matrix.astype(np.float64) for rows in (train, test))
+        # Each of the two models has the prior in it, which counts once.
         joint += GaussianNB().fit(numbers, local).predict_joint_log_proba(asked) - prior
     if train.nominal.any():
         codes, asked_codes = train.codes[:, train.nominal], test.codes[:, train.nominal]
+        # Test rows may have codes that no training row has.
         width = np.maximum(codes.max(axis=0), asked_codes.max(axis=0)) + 1
         frequencies = CategoricalNB(min_categories=width).fit(codes, local)
         joint += frequencies.predict_joint_log_proba(asked_codes) - prior

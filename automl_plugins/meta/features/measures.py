@@ -246,6 +246,7 @@ def cut_evenly(x: FloatArray, bins: int = 10) -> IntArray:
 def entropy(codes: IntArray) -> float:
     """Entropy in bits of codes (n,) >= 0, n >= 1."""
     n = len(codes)
+    # Counting is fast, but makes room for every code below the largest one.
     if int(codes.max()) <= 4 * n + 10_000:
         counts = np.bincount(codes)
         counts = counts[counts > 0]
@@ -279,6 +280,6 @@ def _measure_information(columns: list[Column], y: IntArray, check: Check) -> Se
         mutual.append(mutual_information(codes, y[~column.missing]))
     why = "no column has a value."
     ratios: list[Value] = ["no column has information on the target."] * 2
-    if mutual and (signal := float(np.mean(mutual))) >= 1e-9:
+    if mutual and (signal := float(np.mean(mutual))) >= 1e-9:  # less is rounding
         ratios = [entropy(y) / signal, (float(np.mean(entropies)) - signal) / signal]
     return [*_summarise(_SPREAD, entropies, why), *_summarise(_SPREAD, mutual, why), *ratios]

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from automl_plugins._arguments import check_choice
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 
+# Known by their names: no library of frames is imported to recognise its own.
 _MISSING_TYPES = ("NoneType", "NAType", "NaTType")
 
 
@@ -70,11 +71,13 @@ def _columns_of(X: Any) -> tuple[list[Any], list[Any]]:
         names = list(X.columns)
         if len(set(names)) == len(names):
             return names, [X[name] for name in names]
+        # Only pandas has names twice, and gives both columns for one.
         return names, [X.iloc[:, j] for j in range(len(names))]
     if hasattr(X, "tocsr"):
         raise TypeError("X is a sparse matrix: pass X.toarray(), or a selection of its columns.")
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64 if X.dtype.kind in "biuf" else object), np.nan)
+    # Of rows of numbers and texts NumPy would make texts only.
     array = np.asarray(X, dtype=None if isinstance(X, np.ndarray) else object)
     if array.ndim != 2:
         raise ValueError(
@@ -110,9 +113,11 @@ def _read_column(name: str, column: Any, nominal: bool | None) -> Column:
     kind = "O" if _is_categorical(column) else getattr(column.dtype, "kind", "O")
     if kind == "c":
         raise TypeError(f"column {name!r} holds complex numbers: pass their parts as two columns.")
+    # Durations, dates and numbers.
     if kind in "mMiuf":
         values = _read_numbers(column, kind)
         return Column(True, _codes(values, np.isnan(values))) if nominal else Column(False, values)
+    # Truth values, and the three kinds of text that NumPy has.
     if nominal is None and (kind in "bUST" or _is_categorical(column)):
         nominal = True
     if not nominal:
@@ -264,4 +269,5 @@ def _is_continuous(numbers: FloatArray) -> bool:
     if (numbers != np.round(numbers)).any():
         return True
     distinct = len(np.unique(numbers))
+    # Two values are classes, however few rows there are.
     return distinct > _MOST_CLASSES or 2 * distinct > max(len(numbers), 4)

@@ -62,6 +62,7 @@ def parse_url(url: str | os.PathLike[str]) -> URL:
             raise ValueError(f"A store is named by its file, not by a URI as in {text!r}.")
     kind = parsed.drivername.split("+")[0]
     if kind in ("postgresql", "postgres"):
+        # Without a driver SQLAlchemy would take psycopg2.
         plain = parsed.drivername == kind
         return parsed.set(drivername="postgresql+psycopg") if plain else parsed
     if kind != "sqlite":
@@ -123,6 +124,7 @@ class Database:
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """``work`` in a transaction, run again from the start where others were in its way."""
+        # SQLite refuses one that has read, and would write while another does, without waiting.
         return self._transact(work, {"sqlite_begin": "IMMEDIATE"} if self.is_sqlite else {})
 
     def checkpoint(self) -> None:
@@ -141,6 +143,7 @@ class Database:
 
     def forget(self) -> None:
         """Drop connections inherited from the parent process without closing them."""
+        # A thread of the parent may hold the old lock for ever.
         self._lock = threading.Lock()
         if self._engine is not None:
             self._engine.dispose(close=False)
@@ -148,6 +151,7 @@ class Database:
 
     def _transact(self, work: Callable[[Connection], T], options: dict[str, Any]) -> T:
         for attempt in range(_ATTEMPTS):
+            # A file read as immutable may change all the same, which SQLite does not notice.
             before = _content(self.file) if self._frozen else None
             try:
                 with self._connect() as connection:
@@ -166,6 +170,7 @@ class Database:
         with self._lock:
             if self._engine is None:
                 self._engine = self._make_engine()
+                # A store that nobody closes leaves no open connection behind.
                 weakref.finalize(self, self._engine.dispose)
             engine = self._engine
         return engine.connect()
@@ -186,6 +191,7 @@ class Database:
             event.listen(engine, "begin", _begin)
             return engine
         try:
+            # A server may have closed a connection that was not in use.
             return sa.create_engine(self.url, pool_pre_ping=True, pool_timeout=self.timeout)
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
@@ -223,6 +229,7 @@ def _passes(error: DBAPIError | PoolTimeoutError) -> bool:
 
 
 _SETTINGS = (
+    # What was committed survives a power cut, and what was deleted is overwritten.
     *("foreign_keys=ON", "synchronous=FULL", "secure_delete=ON"),
     # A file from somebody else: its pages are checked, and no function is called by its schema.
     *("cell_size_check=ON", "trusted_schema=OFF"),

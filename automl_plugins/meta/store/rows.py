@@ -194,6 +194,7 @@ def delete_task(connection: Connection, name: str) -> int | None:
         return None
     of_task = sa.select(searches.c.id).where(searches.c.task_id == task)
     count = _count_runs(connection, of_task)
+    # What was computed from several tasks was computed from this one, too.
     connection.execute(artifacts.delete().where(artifacts.c.name == OF_SEVERAL_TASKS))
     connection.execute(tasks.delete().where(tasks.c.id == task))
     _delete_unused_spaces(connection)
@@ -323,6 +324,7 @@ def read_searches(
     wanted = [row for row in connection.execute(query) if row.task_id in kept]
     known = _read_spaces(connection, {row.space_id for row in wanted} - {None})
     counts = _counts(connection, [row.id for row in wanted])
+    # In parts; an empty search counts as a few rows, so that no part has too many searches.
     n_rows = [max(counts.get(row.id, 0), _MOST_ROWS // _MOST_SEARCHES) for row in wanted]
     part_of = dict(zip(wanted, np.cumsum(n_rows) // _MOST_ROWS, strict=True))
     found = []

@@ -20,6 +20,7 @@ _LOCK = 0x6D657461  # "meta"; of PostgreSQL's advisory locks, while tables are m
 # A run belongs to a search, a search to a task. Deleting one deletes all that belongs to it.
 metadata = sa.MetaData()
 
+# SQLite numbers rows by itself only in a column that is called INTEGER.
 _Id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
 
@@ -37,6 +38,7 @@ def _text(name: str, *, unique: bool = False) -> sa.Column[str]:
 
 schema = sa.Table("meta_schema", metadata, sa.Column("version", sa.Integer, nullable=False))
 
+# Ids are never given again (``sqlite_autoincrement``): others may hold those of deleted rows.
 tasks = sa.Table(
     "meta_tasks",
     metadata,
@@ -200,6 +202,7 @@ def _version(connection: sa.Connection) -> int | None:
 
 def _make_tables(connection: sa.Connection) -> None:
     if connection.dialect.name == "postgresql":
+        # Of two processes that make the same tables at once PostgreSQL refuses one.
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
     if _version(connection) is None:  # others may have been quicker
         metadata.create_all(connection)
