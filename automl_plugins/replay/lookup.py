@@ -177,6 +177,7 @@ class RecordedConfigurations:
             code = 0.5 * (vectors[:, [i]] == np.arange(self._vectors.n_values[i]))
             code[missing[:, i], 0] = -0.5
             codes.append(code)
+        # With a column of zeros, for a space may have no hyperparameter.
         return np.hstack([np.zeros((len(vectors), 1)), numbers, *codes])
 
     @cached_property

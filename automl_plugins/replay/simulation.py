@@ -144,6 +144,7 @@ class Simulation:
         return [*moments, end]
 
     def _seconds_at(self, row: int, column: int) -> float:
+        # Without seconds an evaluation takes one unit of time, and a step its share of it.
         if self.table.curve_seconds is None:
             return self.table.steps[column] / self.table.steps[-1]
         return float(self.table.curve_seconds[row, column])
@@ -250,6 +251,7 @@ class _CallableSearch:
         self._records.append(record)
 
 
+# At the top of the module, for methods are pickled.
 def _copy(optimizer: Optimizer, problem: Problem) -> Optimizer:
     return copy.deepcopy(optimizer)
 
@@ -259,6 +261,7 @@ def as_method(thing: Any) -> Method:
     if not isinstance(thing, type):
         if isinstance(thing, Method):
             return thing
+        # Objects of a framework may have ``ask`` and ``tell``, too: its adapter knows better.
         if adapter_of(thing) is None and isinstance(thing, Optimizer):
             return NamedMethod(type(thing).__name__, partial(_copy, thing))
         if adapter_of(thing) is None and callable(thing):

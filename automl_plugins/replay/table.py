@@ -354,6 +354,7 @@ def _average(frame: pd.DataFrame, loss: str, first: IntArray) -> tuple[pd.DataFr
     """
     failed = ~np.isfinite(frame[loss])
     share = failed.groupby(first).transform("mean")
+    # A configuration that has failed keeps its rows, for it is still one of the table.
     counts = ~failed | (share >= 0.5)
     means = frame[counts].groupby(first[counts]).mean()
     by_configuration = share.groupby(first).first()

@@ -131,7 +131,7 @@ def objective(kernel: Kernel, p: Parameters, z: FloatArray) -> tuple[float, Para
     total, dC = 0.0, np.zeros_like(C)
     for rows, columns in patterns(z):
         values = z[np.ix_(rows, columns)]
-        # Without copies where nothing is missing: then there is one pattern, and C is large.
+        # Indexing would copy C, the largest array here, where nothing is missing.
         whole = len(rows) == len(z)
         L = cholesky(C if whole else C[np.ix_(rows, rows)], lower=True, check_finite=False)
         alpha = cho_solve((L, True), values, check_finite=False)
