@@ -257,6 +257,7 @@ def arms_of(
 ) -> ArmSpace:
     """The options of a choice (see ``root_choice``), or with ``split`` the cells of the space."""
     made = _CACHE.setdefault(domain, {})
+    # In the order of a split, which says what is most important.
     key = (label, tuple(split.items()) if isinstance(split, Mapping) else split, max_arms)
     if key not in made:
         known = translate(domain.expr, lenient=True)
@@ -339,6 +340,7 @@ def _part(known: PyllSpace, space: ConfigurationSpace, label: str, domain: Domai
         return Interval(below, above)
     assert isinstance(whole, Range)
     low, high = domain.low, domain.high if domain.limit is None else domain.limit
+    # Hyperopt rounds what it draws: parts meet half-way between two values.
     if isinstance(domain.low, int):
         low, high = low - 0.5, high + 0.5
     elif q := known.step(label):

@@ -148,6 +148,7 @@ def nodes(expr: Any, values: Mapping[str, Any] | None = None) -> Iterator[Any]:
         yield node
         inputs = node.inputs()
         if values is not None and (label := find_switched(node)) is not None:
+            # The first input of a switch is its index, the others are its options.
             inputs, chosen = [inputs[0]], as_number(values.get(label))
             if 0 <= chosen < len(node.pos_args) - 1:
                 inputs.append(node.pos_args[1 + int(chosen)])
@@ -313,7 +314,7 @@ def _restrict_param(param: Any, part: Part) -> Any:
     first, last, q = (constant(node, name) for name in ("low", "high", "q"))
     low, high = part.low, part.high
     if node.name == "randint":
-        first, last = (0, first) if last is None else (first, last)
+        first, last = (0, first) if last is None else (first, last)  # ``randint`` of one number
         ends = [math.ceil(end) for end in (max(first, low), min(last, high))]
     else:
         if q is not None:  # the ends lie between multiples

@@ -78,6 +78,7 @@ class Run:
         self._waiting = [d for d in documents if d["state"] in UNFINISHED]
         for document in self._waiting:
             document["state"] = JOB_STATE_NEW
+            # A point that ``fmin`` was given lacks inactive labels, without which TPE fails.
             for column in ("idxs", "vals"):
                 for label in self.domain.params:
                     document["misc"][column].setdefault(label, [])
@@ -131,6 +132,7 @@ class Run:
         situation = self._read()
         spent = situation.spent(self.method.filtering.unit)
         if self.method.filtering.unit == "trials":
+            # They count as trials already, and their evaluation is yet to come.
             spent -= len(self._waiting)
         if spent >= self.method.filtering.budget:
             return None

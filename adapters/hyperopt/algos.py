@@ -113,6 +113,7 @@ class ArmMethod(ABC):
             document = new_document(trials, domain, tid, values)
             own = {"arm": choice.arm, "why": facts.to_dict(), **note}
             document["misc"][NOTE] = outer_note(noted) | own
+            # Not in every document: it is long, and readers look for the newest that has it.
             if "opened" in note or last_search(situation.known) != search:
                 document["misc"][NOTE]["search"] = search
             new.append(document)

@@ -155,6 +155,7 @@ def boasf_fmin(
         if all_documents(trials):
             raise AllTrialsFailed
         if return_argmin:
+            # With the class and the words of ``fmin``.
             raise Exception("There are no evaluation tasks, cannot return argmin of task losses.")
         return None
     return trials.argmin if return_argmin else space_eval(space, trials.argmin)

@@ -328,6 +328,7 @@ class ProposerAlgorithm(Algorithm[P]):
 def _identity(value: Any) -> tuple[str, Any]:
     if value is None or isinstance(value, str | int | float):
         return type(value).__name__, repr(value)
+    # Options may have no hash; ``_Search`` keeps them alive, so no other gets their ``id``.
     return "object", str(id(value))
 
 

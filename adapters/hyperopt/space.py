@@ -390,6 +390,7 @@ def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
 
 
 def _integers(label: str, low: int, high: int, *, log: bool) -> Hyperparameter[Any, Any]:
+    # Beyond 2^53 a range would merge integers that are one float.
     if low == high or (max(-low, high) > MOST_EXACT and high - low < _GRID):
         return ordered(label, list(range(low, high + 1)))
     return integer_range(label, low, high, log=log)

@@ -260,6 +260,7 @@ def unique_number(tid: int, documents: Sequence[Document]) -> int:
     It is not its own where Hyperopt gives a number twice, see ``_number``. A proposal depends on
     the number, so these trials would all have the same configuration.
     """
+    # The number of documents grows with each trial, so the next one gets another number.
     given = {document["tid"] for document in documents}
     return max(given) + len(documents) if tid in given else tid
 

@@ -79,6 +79,7 @@ class ArmMemory(StudyReader):
         budget: Budget | None = None,
     ) -> None:
         super().__init__(study, cost, {}, {})
+        # Declared choices count until a trial is complete only, see ``ArmSampler._arms``.
         self.arms: Arms | None = declared if split is not None else None  # once they are known
         self._key, self._split, self._budget = key, split, budget
         self._range = loss_range(reward_range, maximize=self.maximize)
@@ -230,6 +231,7 @@ class ArmMemory(StudyReader):
     def _pulls(self, view: View) -> Pulls:
         index = view.values(self._key)
         asked = ~np.isnan(index)
+        # A slice, where it will do, copies no column.
         pulled = slice(None) if asked.all() else asked
         violated = None
         if view.columns.constraint_names:
@@ -278,6 +280,7 @@ class ArmMemory(StudyReader):
             return None
         rows = np.flatnonzero(view.values(self._key) == index)
         running = [row for row in view.running if row.values.get(self._key) == index]
+        # Finished trials do not change: their number says whether there are others.
         key = (len(rows), [(row.number, dict(row.values)) for row in running])
         return self._grids[index].get(key, lambda: self._list(view, arms, index, rows))
 
@@ -287,12 +290,14 @@ class ArmMemory(StudyReader):
         status = view.facts("status")[rows]
         full, pruned = status == Status.COMPLETE, status == Status.PRUNED
         always = [name for name, column in values.items() if not np.isnan(column[full]).any()]
+        # Before anything is listed: every configuration has a value of these.
         if math.prod(_size(arms.narrow(index, n, parameters[n])) for n in always) > _MOST:
             return None
         complete = {name: column[full] for name, column in values.items()}
         facts = (parameters, infer_rules(complete, parameters))
         union = self._unions[index].get(facts, lambda: UnionSpace(*facts))
         space = union.vectors
+        # Of cells the whole space is listed, and what belongs to other cells is left out then.
         everything = space.enumerate(_MOST * len(arms) if isinstance(arms, Cells) else _MOST)
         if everything is not None and isinstance(arms, Cells):
             for name in arms.whole.keys() & union.column.keys():

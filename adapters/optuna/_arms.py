@@ -135,6 +135,7 @@ class Cells(Arms):
             key=key,
             names=names,
             notes=cells.notes,
+            # Choices may be texts that UTF-8 cannot write, such as lone surrogates.
             mark=crc32("\n".join(names).encode(errors="replace")),
             whole=own,
             parts={n: tuple(_distribution_of(d, v) for v in values[n]) for n, d in own.items()},
@@ -184,6 +185,7 @@ class Cells(Arms):
         steps = steps_of(self.whole[name])
         # The cuts of steps are indices, see ``_axis``.
         place = internal if steps is None else np.rint(steps.steps.index(internal))
+        # A cut belongs to the part that it begins.
         return np.searchsorted(self.cuts[name], place, side="right")
 
 

@@ -51,6 +51,7 @@ class Foresight:
         by_tasks: dict[bytes, list[str]] = {}  # parameters that occur in the same tasks
         for name in earlier:
             by_tasks.setdefault(knows[name].tobytes(), []).append(name)
+        # Only tasks that have a parameter say when it is active.
         for children in by_tasks.values():
             rows = knows[children[0]]
             none = np.full(n, math.nan)

@@ -149,6 +149,7 @@ class Pull:
         self.joint = {name: d for name, d in inferred.items() if can_be_sampled(d)}
         space: dict[str, BaseDistribution] = {}
         if self.parameter is not None:
+            # The arm is not for its own sampler to propose.
             self.joint.pop(self.parameter.key, None)
             if not self.parameter.distribution.single():
                 space[self.parameter.key] = self.parameter.distribution
@@ -189,6 +190,7 @@ class Pull:
         own = distribution
         if self.arms is not None and self.arm is not None:
             own = self.arms.narrow(self.arm, name, distribution)
+            # Optuna asks no sampler for a single value, so samplers need not know how to.
             if own.single() and not distribution.single():
                 return single_value(own)
         index = (trial.number, crc32(name.encode()), attempt)

@@ -200,6 +200,7 @@ def contains(distribution: BaseDistribution, internal: float) -> bool:
 
 def set_times(study: Study, trial: Trial, started: float, finished: float) -> None:
     """Set when a finished trial of a study in memory began and ended, by a simulated clock."""
+    # In memory this is the stored trial itself, not a copy.
     stored = study._storage.get_trial(trial._trial_id)
     stored.datetime_start = CLOCK_START + timedelta(seconds=started)
     stored.datetime_complete = CLOCK_START + timedelta(seconds=finished)
@@ -360,6 +361,7 @@ class ArmStudy(Study):
         self._storage: Any = storage
         self._study_id = study._study_id
         self._directions = study._directions
+        # A new one: that of the study may hold trials of all arms.
         self._thread_local = type(study._thread_local)()
         self._stop_flag = False
 

@@ -122,6 +122,7 @@ def _are_stored(sources: Any) -> bool | None:
     if isinstance(sources, Mapping):
         return False if all(isinstance(study, Study) for study in sources.values()) else None
     found = map(_are_stored, sources) if isinstance(sources, Sequence) else ()
+    # One of a storage is enough, for the user has not picked that one.
     return max((stored for stored in found if stored is not None), default=None)
 
 
@@ -180,6 +181,7 @@ def _of_studies(
 
 def _mark(study: Study) -> str:
     """Identity of a study in any storage; empty as long as it has no trial."""
+    # A copy in another storage has another id, but the same name and first trial.
     trials = study.get_trials(deepcopy=False)
     return f"{study.study_name} {key_of(trials[0])}" if trials else ""
 

@@ -121,6 +121,8 @@ def _of_integers(distribution: IntDistribution) -> SteppedValues:
     if n <= _LISTED:
         return _list_values(distribution, [low + i * step for i in range(n)])
     coarse = int(math.ulp(float(max(-low, high))))  # all multiples of it are floats
+    # Of the values low + i * step floats hold those that are multiples of ``coarse``: the first
+    # follows from the inverse of ``step``, the others in steps of the least common multiple.
     common = math.gcd(step, coarse)
     if low % common == 0:
         wide = step * coarse // common
@@ -135,10 +137,12 @@ def _of_floats(distribution: FloatDistribution, step: float) -> SteppedValues:
     low, high = distribution.low, distribution.high
     n = count_steps(distribution)
     coarse = math.ulp(max(-low, high))
+    # Far enough apart that rounding merges no two values.
     if step >= 4.0 * coarse:
         return _thin_out(distribution, low, step, n)
     if n <= _LISTED:
         return _list_values(distribution, [low + i * step for i in range(n)])
+    # Else neighbours are one float: of these, one is left.
     times = max(1, math.ceil(coarse / step))
     return _thin_out(distribution, low, times * step, (n - 1) // times + 1)
 

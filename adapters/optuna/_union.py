@@ -287,5 +287,6 @@ def even_value(
     unknown = any(name not in row.values for row in lower)
     union = UnionSpace({name: distribution})
     rng = streams.generator("sequence", label)
+    # Workers that begin together have not seen the middle tried: only one may take it.
     index = k if unknown or len(tried) else 0
     return union.decode(name, stratified_value(union.vectors, 0, index, rng))

@@ -106,7 +106,7 @@ class WeightedModelSampler(ArmSampler):
                 f" {weights!r}."
             )
         self.weights = dict(weights) if isinstance(weights, Mapping) else weights
-        self._gives_up = True
+        self._gives_up = True  # a model that always fails; ``paper`` does not
 
     @classmethod
     @preset

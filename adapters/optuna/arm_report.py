@@ -80,7 +80,7 @@ def arm_report(
     notes: list[str] = list(arms.notes)
     unit: Unit = "trials" if situation.budget is None else cast("Unit", situation.budget[1])
     if isinstance(sampler, BOASFSampler) and key == sampler.arm:
-        unit = sampler.filtering.unit
+        unit = sampler.filtering.unit  # known before the first round
         if sampler.is_spent(situation):
             notes.append(sampler.describe_spent(situation))
     return ArmReport.from_pulls(

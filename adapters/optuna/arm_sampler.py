@@ -137,6 +137,7 @@ class ArmSampler(SeededSampler):
         self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
         """Pass the event on to the arm's sampler; store the sampler's own time."""
+        # The trial has been refused already: another error would hide that one.
         if len(study.directions) > 1:
             return
         pull = self._pulls.pop(_private.trial_key(study, trial), None)
@@ -184,6 +185,7 @@ class ArmSampler(SeededSampler):
                 self._known(study).asked = param_distribution
                 asked = Choices.from_distribution(self.arm, param_distribution)
             pull = self._pulls.get(_private.trial_key(study, trial))
+            # Now that the arm is known, its own sampler takes over.
             if pull is None or (pull.arm is None and asked is not None):
                 with self._turn:
                     pull = self._begin(study, trial, asked)
@@ -250,6 +252,7 @@ class ArmSampler(SeededSampler):
         known = self._known(study)
         assert pull.grid is not None and pull.arms is not None and pull.arm is not None
         grid = known.grid(known.view(study, trial), pull.arms, pull.arm)
+        # The trial has been told the space of the first grid, which another may not fit.
         if grid is not None and grid.union is pull.grid.union:
             pull.grid = grid
 

@@ -145,6 +145,7 @@ def _find_space(source: SearchSpace) -> Distributions | ConfigurationSpace:
     if isinstance(source, Mapping | ConfigurationSpace) or not callable(source):
         return source
     with quiet():
+        # With a seed: an objective with branches enters the same one at each call.
         traced = optuna.create_study(sampler=RandomSampler(seed=0)).ask()
     with contextlib.suppress(Exception):  # what it asked for before a failure counts
         source(traced)

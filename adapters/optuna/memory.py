@@ -126,7 +126,7 @@ def _labels(
         )
     try:
         number = found["seed"] or 0
-        if isinstance(number, float) and not number.is_integer():
+        if isinstance(number, float) and not number.is_integer():  # ``int`` would cut it off
             raise ValueError
         return str(found["table"]), str(found["method"]), int(number)
     except (TypeError, ValueError, OverflowError):

@@ -361,6 +361,7 @@ class ProposerSampler(SeededSampler):
         """Store, and log, why a configuration was proposed."""
         facts = proposal.to_dict()
         shares = facts.pop("shares", None)
+        # The core minimises; users are shown values of their own objective.
         if study.direction.name == "MAXIMIZE":
             facts |= {name: -facts[name] for name in ("loss", "bound") if name in facts}
         if "loss" in facts:

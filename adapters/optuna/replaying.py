@@ -102,6 +102,7 @@ def _start(sampler: BaseSampler | Factory, pruner: BasePruner, problem: Problem)
     else:
         sampler = sampler(seed=problem.seed)
     with quiet(logging.ERROR):
+        # Pruners keep what they know of a study.
         study = optuna.create_study(sampler=sampler, pruner=copy.deepcopy(pruner))
     return OptunaSearch(study, problem.space, problem.steps)
 

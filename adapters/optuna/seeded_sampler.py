@@ -75,6 +75,7 @@ class SeededSampler(ShowsArguments, BaseSampler):
         self._turn = RLock()  # of the thread that proposes
 
     def __getstate__(self) -> dict[str, Any]:
+        # Locks are not pickled.
         return {name: value for name, value in self.__dict__.items() if name != "_turn"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

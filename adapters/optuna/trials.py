@@ -188,6 +188,7 @@ class StudyColumns(Columns[StudyTrial]):
 
     def _append(self, new: list[StudyTrial]) -> None:
         super()._append(new)
+        # Copied first, for the shorter columns share them.
         self.distributions, self._changes = dict(self.distributions), dict(self._changes)
         for trial in new:
             for name, distribution in trial.distributions.items():

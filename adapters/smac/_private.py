@@ -240,9 +240,11 @@ class DaskRunner(DaskParallelRunner):
         """A runner that takes over the workers of another, which must not be used any more."""
         new = cls(runner._single_worker, runner._patience, dask_client=runner._client)
         new._single_worker = _Surviving(runner._single_worker)  # type: ignore[assignment]
+        # Else the old runner, when it is collected, closes the client of the new one.
         new._close_client_at_del, runner._close_client_at_del = runner._close_client_at_del, False
         new._scheduler_file = runner._scheduler_file
         new._submitted = {}
+        # By a weak reference, so that a runner that nobody uses any more is collected.
         # Registered after Dask's own exit function, so called before it.
         atexit.register(_close, weakref.ref(new))
         return new

@@ -97,6 +97,7 @@ class GBQRFacade(Facade):
             )
         parts = {name: part for name, part in parts.items() if part is not None}
         selector = parts.get("config_selector")
+        # A subclass may define parts instead of passing them.
         if selector is None:
             self._take_own(parts, [n for n in _MODEL_PARTS if self._chooses_by(n)], scenario)
         replaced = [name for name in _MODEL_PARTS if name in parts]
@@ -161,6 +162,7 @@ class GBQRFacade(Facade):
     @classmethod
     def _refuse_unused(cls, options: Mapping[str, Any], replacing: list[str]) -> None:
         """Raise ValueError for ``options`` of a selector that others are ``replacing``."""
+        # None and False are defaults that are passed on, as ``per_second`` of ``AutoFacade``.
         unused = [n for n, value in options.items() if value is not None and value is not False]
         if unused and replacing:
             raise ValueError(
@@ -283,6 +285,7 @@ class AutoFacade(GBQRFacade):
         per_second: bool = False,
         **parts: Any,
     ) -> None:
+        # The default is nobody's wish, so it may go unused, see ``_refuse_unused``.
         if not (isinstance(memory, str) and memory == AUTO):
             parts["memory"] = memory
         super().__init__(scenario, target_function, per_second=per_second, **parts)

@@ -146,7 +146,7 @@ class SurrogateModel(Model):
         the logarithm of their expectation, with the smallest variance.
         """
         if self._instance_features is None or X.ndim != 2 or X.shape[1] != self._n_hps:
-            return super().predict_marginalized(X)
+            return super().predict_marginalized(X)  # which refuses other shapes
         instances = np.array(list(self._instance_features.values()), dtype=np.float64)
         m, n = len(X), len(instances)
         pairs = np.hstack([np.repeat(X, n, axis=0), np.tile(instances, (m, 1))])
@@ -209,7 +209,7 @@ class QuantileBound(AbstractAcquisitionFunction):
         if self._median is None:  # kept until the next update, so that scores are comparable
             assert self.model is not None
             space = VectorSpace(space_of(self.model))
-            batch = space.sample(_BATCH, np.random.default_rng(0))
+            batch = space.sample(_BATCH, np.random.default_rng(0))  # the same ones in each run
             self._median = float(np.median(self._bound(batch)[0]))
         return gbqr_median(bound, self._median, np.exp(log_seconds))[:, None]
 

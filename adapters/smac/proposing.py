@@ -223,7 +223,9 @@ class ProposerConfigSelector(Selector):
     def _random(self, history: History, k: int) -> Proposal | None:
         """A random untried configuration; None if there is none."""
         rng = self._streams.generator("random", k)
+        # Sorted, as ``seen`` looks keys up by bisection.
         seen = np.sort(self.space.keys(history.vectors))
+        # Draws may miss the last configurations that are left: then all of them are listed.
         for exhaustive in (False, True):
             pool = self.space.enumerate(_SMALL) if exhaustive else self.space.sample(_POOL, rng)
             if pool is None:

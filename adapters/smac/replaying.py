@@ -95,6 +95,7 @@ def label(facade: str) -> str:
     return f"smac.{facade.removesuffix('Facade')}"
 
 
+# Not a ``NamedMethod`` with a partial: methods made alike are equal, and partials are not.
 @dataclass(frozen=True)
 class SMACMethod:
     """A facade class with its arguments, see ``optimizer``."""
@@ -174,6 +175,7 @@ class SMACSearch:
         except (StopIteration, ConfigurationSpaceExhaustedException):  # there is no further one
             return None
         self._under_way += 1
+        # In canonical form, in which equal configurations have equal hashes.
         self._asked.add(as_configuration(info.config.config_space, info.config.get_array()))
         return Proposal(values_of(info.config), self._step(info.budget), token=info)
 

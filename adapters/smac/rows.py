@@ -70,6 +70,7 @@ class Rows:
         level = loss_budget([[trial for _, trial in finished[i]] for i in order], self.min_trials)
         counted = [_count(finished[i], level) for i in order]
         known = [*order, *(i for i in running if i not in finished)]
+        # SMAC counts configurations from 1: as rows those that wait follow the last one.
         free = max(known, default=0)
         losses = _losses(counted)
         unknown = [math.nan] * (len(known) - len(order) + len(waiting))
