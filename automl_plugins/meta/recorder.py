@@ -79,6 +79,7 @@ class Recorder:
             check_name(task, "The name of a task")
         meta_features = {} if meta_features is None else meta_features
         tags = {} if tags is None else tags
+        # Checked before the store is opened, which may make it.
         plain_meta_features(meta_features, task=task or "")
         plain_tags(tags, task=task or "")
         self.store: WritableStore = (

@@ -187,6 +187,7 @@ def score_classes(y: IntArray, scores: FloatArray) -> tuple[float, float, float]
     sums = np.bincount(y, weights=rankdata(scores, axis=0)[np.arange(n), y], minlength=k)
     present = positives > 0
     count, total = positives[present], sums[present]
+    # Mann and Whitney: the ranks of the rows of a class, less their ranks among themselves.
     auc = (total - count * (count + 1.0) / 2.0) / (count * (n - count))
     predicted = scores.argmax(axis=1)
     kappa = float(cohen_kappa_score(y, predicted))

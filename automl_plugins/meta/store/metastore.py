@@ -81,6 +81,7 @@ class MetaStore:
         self._database = Database(parse_url(url), timeout=timeout)
         try:
             prepare_tables(self._database, make=self._make)
+        # An interruption, too, leaves nobody to close it.
         except BaseException:
             self._database.close()
             raise

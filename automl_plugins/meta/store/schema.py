@@ -140,6 +140,7 @@ def _recognise_file(path: Path) -> None:
             rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
             names = {name for (name,) in rows}
             if schema.name in names:
+                # One error is enough to refuse the file.
                 found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
                 if found != "ok":
                     raise sqlite3.DatabaseError(found)
