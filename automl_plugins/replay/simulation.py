@@ -110,6 +110,7 @@ class Simulation:
             started = self.clock + (spent if self.budget.overhead else 0.0)
             moments = self._moments(proposal, answer.row, started)
             running = Evaluation(proposal, answer, started, moments, spent)
+            # Of results due at one moment the evaluation that began first comes first.
             heapq.heappush(self._queue, (moments[0][0], self.started, running))
             self.started += 1
 

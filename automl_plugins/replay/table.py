@@ -73,7 +73,7 @@ class Table:
         self.space = space
         self._recorded = RecordedConfigurations(f"Table {self.name!r}", space, configs)
         self._set_losses(losses, seconds)
-        self._set_curves(curves, steps, curve_seconds)
+        self._set_curves(curves, steps, curve_seconds)  # which spread the seconds
 
     # --- construction -------------------------------------------------------------------------
 
