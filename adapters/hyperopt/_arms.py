@@ -339,6 +339,7 @@ def _part(known: PyllSpace, space: ConfigurationSpace, label: str, domain: Domai
         above = (whole[after - 1] + whole[after]) / 2 if after < len(whole) else math.inf
         return Interval(below, above)
     assert isinstance(whole, Range)
+    # Up to where the next part begins, not to the largest number before it.
     low, high = domain.low, domain.high if domain.limit is None else domain.limit
     # Hyperopt rounds what it draws: parts meet half-way between two values.
     if isinstance(domain.low, int):

@@ -177,6 +177,7 @@ class Run:
         except Exception as raised:  # by the user's cost: what was evaluated is kept
             error = raised
         document["misc"][NOTE] = {**note_of(document), "seconds": seconds}
+        # Before the user's early stop, which may raise.
         self._save()
         if failure is not None or error is not None:
             return error

@@ -161,7 +161,7 @@ class Weighted(ArmMethod):
     inner: Suggest | str = "random"
     paper: bool = False
     seed: int | None = None
-    repeats = True
+    repeats = True  # draws of the paper do not depend on earlier ones
 
     def __post_init__(self) -> None:
         super().__post_init__()

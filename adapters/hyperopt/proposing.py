@@ -173,6 +173,7 @@ class Algorithm(Generic[P]):
         here = {o: f"here it is {n}=" for o, n in _CALLED_HERE.items() if n in self._options}
         refuse_foreign(self.name, options, self._options, here)
         try:
+            # Their names stand for the arguments that ``fmin`` will pass.
             self.__signature__.bind(*(args or _PASSED), **options)
         except TypeError as error:
             raise TypeError(

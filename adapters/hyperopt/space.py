@@ -362,6 +362,7 @@ def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
         ends = (math.exp(low), math.exp(high)) if log else (low, high)
         # multiples of q by rounding, except one that only an end point of the range rounds to
         first, last = math.floor(ends[0] / q + 0.5), math.ceil(ends[1] / q - 0.5)
+        # A log scale cannot begin at 0, to which all below q / 2 is rounded.
         if q == 1 and not (log and first < 1):
             if first < last and normal and not log and max(-first, last) <= MOST_EXACT:
                 return NormalIntegerHyperparameter(label, mu, sigma, first, last)

@@ -140,6 +140,7 @@ class Cells(Arms):
             whole=own,
             parts={n: tuple(_distribution_of(d, v) for v in values[n]) for n, d in own.items()},
             cuts={
+                # A part of choices begins with an index, one of numbers with its low end.
                 name: np.array([d[0] if isinstance(d, tuple) else d.low for d in found[1:]])
                 for name, found in domains.items()
             },

@@ -89,6 +89,7 @@ class UnionSpace:
         values = parent_values(rule, distribution)
         if isinstance(distribution, IntDistribution):
             if (steps := steps_of(distribution)) is not None:
+                # What was recorded may lie between the steps that the range has by now.
                 places = np.rint(steps.steps.index(np.array(rule.values))).astype(np.int64)
                 values = [steps.value(int(i)) for i in places if 0 <= i < steps.n]
             values = [value for value in values if parent.legal_value(value)]

@@ -95,6 +95,7 @@ class GBQRFacade(Facade):
                 f"multi_objective_algorithm would not be used: {type(self).__name__} takes one"
                 " objective. Leave it out, or use a facade with parts of SMAC only."
             )
+        # None stands for SMAC's own part: nothing is replaced by it.
         parts = {name: part for name, part in parts.items() if part is not None}
         selector = parts.get("config_selector")
         # A subclass may define parts instead of passing them.

@@ -93,6 +93,7 @@ class Rows:
 
     def _read(self, history: RunHistory, key: TrialKey, value: TrialValue) -> Trial:
         known = self._trials.get(key)
+        # A result replaces the value of the running trial.
         if known is None or known[0] is not value:
             trial = read_trial(history.get_config(key.config_id), key, value)
             known = self._trials[key] = value, trial
@@ -100,6 +101,7 @@ class Rows:
 
     def _vector(self, config_id: int, config: Configuration) -> FloatArray:
         held = self._vectors.get(config_id)
+        # In another run history the number is that of another configuration.
         if held is None or held[0] is not config:
             held = self._vectors[config_id] = config, canonical(config, self.space)
         return held[1]
