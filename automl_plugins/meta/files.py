@@ -146,6 +146,7 @@ def read_searches(path: str | os.PathLike[str]) -> list[StoredSearch]:
         try:
             data = _read_bounded(file)
             excess = _excess(data)
+            # What is too large is not parsed, and it is not damaged either.
             document = None if excess else json.loads(data, parse_constant=_refuse)
         except (lzma.LZMAError, EOFError, ValueError, RecursionError) as error:
             raise ValueError(
@@ -158,6 +159,7 @@ def read_searches(path: str | os.PathLike[str]) -> list[StoredSearch]:
             f"{path} is not a file of recorded runs: it does not say {FORMAT!r}. Such files are"
             " written by write_records and MetaStore.export."
         )
+    # Only now, for what is of another kind should not be called damaged.
     if not _is_sealed(data):
         raise ValueError(
             f"{path} is damaged: its content is not that which was written. If you have changed it"

@@ -43,6 +43,7 @@ def union_space(records: Sequence[TaskRecord]) -> ConfigurationSpace:
     names = {name: None for space in spaces for name in space}
     for name in names:
         merged.add(_widest(name, [space[name] for space in spaces if name in space]))
+    # Written out, conditions of different spaces can be compared.
     written = [(space, space.to_serialized_dict(ENCODERS)) for space in spaces]
     common = merged.to_serialized_dict(ENCODERS)
     common["conditions"] = []

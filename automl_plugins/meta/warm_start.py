@@ -144,6 +144,7 @@ def advise(
         raise TypeError(f"A design must return a Design, {design!r} returned {found!r}.")
     notes: list[str] = []
     n = int(np.isfinite(meta_feature_row(described, known)).sum())
+    # If it has none at all, the design itself says so.
     if 0 < n < len(known) / 2:
         notes.append(
             f"The task has {n} of the memory's {len(known)} meta-features: is it of the same"

@@ -283,6 +283,7 @@ class MatrixFactorization(Schedule, BaseEstimator):  # type: ignore[misc]
                     f" to {VERSION}: install a newer release, or fit the model anew."
                 )
             model = cls(**header["arguments"])
+            # Nothing in a file is believed: it may be of anybody.
             model.check_arguments()
             parameters = Parameters(**{name: arrays[name] for name in _PARAMETERS})
             n, q = parameters.places.shape

@@ -153,6 +153,7 @@ def _landmark(
     columns, y, fold = sample.encode(check)
     n_classes = int(y.max()) + 1 if sample.target.task == "classification" else 0
     shape = (len(y), n_classes) if n_classes else (len(y),)
+    # Over all folds: a rare class may be absent from one, which then has no AUC.
     pooled = [np.full(shape, np.nan) for _ in prefixes]
     seed = sample.streams.integer("meta-features", 3)
     for k in range(_FOLDS):

@@ -88,6 +88,7 @@ def _describe_columns(columns: list[Column], check: Check) -> Sequence[Value]:
             distinct.append(len(np.unique(known)))
             binary += distinct[-1] == 2
         elif column.varies:
+            # Without sorting: if there are two values they are the least and the largest.
             binary += bool(((known == known.min()) | (known == known.max())).all())
     return (
         100.0 * binary / p,

@@ -91,6 +91,7 @@ def _nominal_mask(nominal: Sequence[Any] | npt.NDArray[Any], names: list[Any]) -
     if isinstance(nominal, str):
         raise TypeError(f"nominal must be a list of columns or a mask, got {nominal!r}.")
     asked = list(nominal)
+    # Before numbers, for truth values are integers, too.
     if asked and all(isinstance(item, bool | np.bool_) for item in asked):
         if len(asked) != len(names):
             raise ValueError(f"nominal is a mask of {len(asked)}, but X has {len(names)} columns.")
