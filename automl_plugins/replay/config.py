@@ -57,6 +57,7 @@ def replay_config(path: Path, *, progress: Progress = None) -> pd.DataFrame:
             raise ValueError(f"{path} is not a TOML file: {error}") from error
     tables = _section(config, "tables", path)
     methods = _section(config, "methods", path)
+    # What is left now are arguments of ``replay``.
     if unknown := sorted(set(config) - set(_SETTINGS)):
         raise ValueError(
             f"{path} has the unknown entries {', '.join(unknown)}; it may have"

@@ -69,6 +69,7 @@ def infer_space(
         if frame[name].dtype.name != "category" and all(kind_of(v) == "number" for v in values)
     ]
     for name in numerical:
+        # Whole numbers of Python have no end; vectors hold floats.
         if any(type(v) is int and abs(v) > sys.float_info.max for v in known[name]):
             raise ValueError(
                 f"Column {name!r} has a whole number too large for a float: leave its rows out, or"
@@ -84,6 +85,7 @@ def infer_space(
             f" got {', '.join(wrong)}."
         )
     if isinstance(log, str):
+        # A grid has no scale.
         wanted = {n for n in numerical if n not in grid and _spans_decades(known[n])}
     space = ConfigurationSpace()
     space.add(
