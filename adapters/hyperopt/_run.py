@@ -104,6 +104,7 @@ class Run:
                         pool.start(document)
                     if not len(pool):
                         break
+                    # All that have ended are stored before an error among them ends the search.
                     for evaluated in pool.wait():
                         error = self._tell(evaluated) or error
                     if error is not None:

@@ -304,6 +304,7 @@ class Boasf(ArmMethod):
                 " space the arms: give one of them."
             )
         if self.paper:
+            # A default that was given is no change: it cannot be told from one that was not.
             defaults = {field.name: field.default for field in fields(self)}
             changed = [name for name in PAPER if getattr(self, name) != defaults[name]]
             if changed:

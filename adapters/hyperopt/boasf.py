@@ -274,6 +274,7 @@ def _workers(executor: Workers | None, n_workers: int | None) -> int:
     if n_workers is None:
         if callable(executor):
             raise ValueError("n_workers= is needed with a function that makes executors.")
+        # Python's own executors have it, under no public name.
         n_workers = getattr(executor, "_max_workers", None)
         if not isinstance(n_workers, int):
             logger.warning(

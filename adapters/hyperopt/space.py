@@ -295,6 +295,7 @@ def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
     options = {label: choice.names() for label, choice in found.items()}
     hyperparameters: list[Hyperparameter[Any, Any]] = []
     for label, node in params.items():
+        # The stand-in, unless there is something better.
         made: Hyperparameter[Any, Any] = UniformFloatHyperparameter(label, 0.0, 1.0)
         try:
             if label in found:
@@ -310,6 +311,7 @@ def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
     translated.add(hyperparameters)
     limits: list[Any] = []
     for label, where in places.items():
+        # What switches it on is not known: it counts as always active.
         if set(where) & stand_ins:
             continue
         parts = [
@@ -319,6 +321,7 @@ def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
         if parts:
             limits.append(parts[0] if len(parts) == 1 else OrConjunction(*parts))
     for label, choice in found.items():
+        # A weight of zero keeps ConfigSpace from drawing it, but not a model from proposing it.
         for i in set(range(len(choice.options))) - set(choice.possible):
             limits.append(ForbiddenEqualsClause(translated[label], options[label][i]))
     translated.add(limits)

@@ -128,6 +128,7 @@ def enqueue_initial_design(
         filling = [_values(values, distributions) for values in to_values(space, rest)]
     notes = [(dict(s.configuration), s.to_dict(found.method)) for s in found]
     notes += [(values, {"design": "space_filling"}) for values in filling]
+    # All is ready before the first is enqueued: an error leaves the study as it was.
     for values, note in notes:
         study.enqueue_trial(values, user_attrs={INITIAL_DESIGN: note}, skip_if_exists=True)
     return found

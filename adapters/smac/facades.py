@@ -344,6 +344,7 @@ def _complete(parts: dict[str, Any], scenario: Scenario) -> None:
     """Add missing parts for SMAC's own selector; ValueError if the given ones do not fit."""
     usual_design = HyperparameterOptimizationFacade.get_initial_design(scenario)
     parts.setdefault("initial_design", usual_design)
+    # The missing parts follow from those given, for all three or none must know of seconds.
     if isinstance(parts.get("runhistory_encoder"), CostAndSecondsEncoder):
         parts.setdefault("acquisition_function", EIPerSecond())
     function = parts.get("acquisition_function")
