@@ -46,7 +46,7 @@ def run_snippet(code: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a snippet in the empty folder ``path``; every ``.show()`` must show a figure."""
     n_trials = ENOUGH if "plot_member_trust" in code else N_TRIALS
     figures = make_small(monkeypatch, path, n_trials)
-    exec(compile(code, "snippet", "exec"), given_to(code, path))
+    exec(compile(code, "snippet", "exec"), given_to(code, path) | {"__name__": "__main__"})
     assert len(figures) == code.count(".show()")
 
 
@@ -199,7 +199,7 @@ def in_smac(path: Path) -> dict[str, Any]:
 def a_store(path: Path) -> dict[str, Any]:
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     study.optimize(of_lightgbm, n_trials=6)
-    with_store = record("runs.db", task="iris", meta_features={"NumberOfClasses": 3.0})
+    with_store = record("rates.db", task="iris", meta_features={"NumberOfClasses": 3.0})
     with_store.add(study)
     return in_smac(path)
 
