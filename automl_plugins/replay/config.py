@@ -114,10 +114,6 @@ def _tables(name: str, entry: dict[str, Any], folder: Path) -> list[Table]:
         file = str(folder / as_path(entry.pop("file")))
         frame = read_csv(check_exists(file), names=group, **options)
         check_rows(frame, file)
-        for key in ("curves", "curve_seconds"):  # keys in TOML are text
-            if key in entry:
-                check_kind(key, entry[key], Mapping, "names of columns by step")
-                entry[key] = {float(step): column for step, column in entry[key].items()}
         if group is None:
             return [Table.from_frame(frame, name=name, **entry)]
         if group not in frame.columns:

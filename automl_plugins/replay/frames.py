@@ -77,6 +77,8 @@ def infer_space(
             )
     if isinstance(log, str) and log != "auto":
         raise ValueError(f"log must be 'auto' or names of columns, got {log!r}: [{log!r}].")
+    if isinstance(grid, str):
+        raise ValueError(f"grid must be names of columns, got {grid!r}: [{grid!r}].")
     wanted = set() if isinstance(log, str) else set(map(str, log))
     grid = set(map(str, grid))
     if wrong := sorted((wanted | grid) - set(numerical)):

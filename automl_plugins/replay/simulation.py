@@ -37,7 +37,7 @@ from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
 from .lookup import Answer
-from .table import Table
+from .table import Table, share_at
 
 if TYPE_CHECKING:
     from automl_plugins.proposers.proposal import Proposer
@@ -147,7 +147,7 @@ class Simulation:
     def _seconds_at(self, row: int, column: int) -> float:
         # Without seconds an evaluation takes one unit of time, and a step its share of it.
         if self.table.curve_seconds is None:
-            return self.table.steps[column] / self.table.steps[-1]
+            return share_at(self.table.steps, column)
         return float(self.table.curve_seconds[row, column])
 
     def _advance(self, order: int, running: Evaluation) -> None:

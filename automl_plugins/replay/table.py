@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins._arguments import check_flag
+from automl_plugins._arguments import check_flag, check_kind
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.frameworks import searches_of
 from automl_plugins.records.checks import as_floats, check_seconds, check_shape
@@ -42,12 +43,13 @@ class Table:
         curves: Losses (n, s) along each run, NaN from where a run has ended.
         steps: The steps (s,) of ``curves``, ascending: epochs, rows, rungs.
         curve_seconds: Seconds (n, s) from the start of a run to each step; None spreads
-            ``seconds`` evenly over the steps.
+            ``seconds`` evenly over the steps. Where the first is 0 or less, it is as far from the
+            start of the run as from the second.
         notes: Assumptions made when the table was built, one sentence each, for reports.
 
     Raises:
         ValueError: For shapes that do not fit, configurations outside the space or recorded
-            twice, negative or infinite seconds, or no finite loss at all.
+            twice, steps that do not ascend, negative or infinite seconds, or no finite loss.
 
     Example::
 
@@ -120,12 +122,13 @@ class Table:
 
         Raises:
             ValueError: For unknown columns, or any error of ``Table``.
-            TypeError: If ``maximize`` is no bool.
+            TypeError: If ``maximize`` is no bool, or columns by step are no mapping.
         """
         if repeats not in (None, "mean"):
             raise ValueError(f"repeats must be None or 'mean', got {repeats!r}.")
         check_flag("maximize", maximize)
-        curves, curve_seconds = curves or {}, curve_seconds or {}
+        curves = _by_step("curves", curves or {})
+        curve_seconds = _by_step("curve_seconds", curve_seconds or {})
         if curve_seconds and set(curve_seconds) != set(curves):
             raise ValueError("curve_seconds must name the same steps as curves.")
         measured = [loss, *([] if seconds is None else [seconds])]
@@ -283,8 +286,11 @@ class Table:
             raise ValueError(f"Table {self.name!r} has curves but no steps.")
         shape = (len(self), len(self.steps))
         self.curves = self._numbers("curves", curves, *shape)
-        if any(b <= a for a, b in pairwise(self.steps)):
-            raise ValueError(f"Table {self.name!r}: steps must ascend, got {self.steps}.")
+        ascend = all(a < b for a, b in pairwise(self.steps))
+        if not ascend or not all(map(math.isfinite, self.steps)):
+            raise ValueError(
+                f"Table {self.name!r}: steps must ascend and be finite, got {self.steps}."
+            )
         if curve_seconds is not None:
             self.curve_seconds = self._seconds("curve_seconds", curve_seconds, *shape)
             self._complete_curve_seconds(self.curve_seconds, ~np.isnan(self.curves))
@@ -293,7 +299,7 @@ class Table:
 
     def _evenly(self, seconds: FloatArray) -> FloatArray:
         """Seconds (n,) of runs as those (n, s) to each step, all of which take as long."""
-        return np.outer(seconds, np.array(self.steps) / self.steps[-1])
+        return np.outer(seconds, [share_at(self.steps, k) for k in range(len(self.steps))])
 
     def _complete_curve_seconds(self, spent: FloatArray, reported: BoolArray) -> None:
         """Fill in unknown seconds (n, s), which would be free else; a note if a loss was there."""
@@ -345,6 +351,23 @@ class Table:
             ValueError: If an active hyperparameter has no value or an illegal one.
         """
         return self._recorded.find(config)
+
+
+def share_at(steps: Sequence[float], k: int) -> float:
+    """The share in (0, 1] of a run that has passed at the k-th of its ascending ``steps``.
+
+    It is steps[k] / steps[-1]. Where the first step is 0 or less, the run begins as long before
+    it as the second is after it: the first of the epochs 0, 1, ... would be free else.
+    """
+    if len(steps) == 1:
+        return 1.0
+    begin = 0.0 if steps[0] > 0 else 2.0 * steps[0] - steps[1]
+    return (steps[k] - begin) / (steps[-1] - begin)
+
+
+def _by_step(argument: str, columns: Mapping[float, str]) -> dict[float, str]:
+    check_kind(argument, columns, Mapping, "names of columns by step")
+    return {float(step): column for step, column in columns.items()}
 
 
 def _average(frame: pd.DataFrame, loss: str, first: IntArray) -> tuple[pd.DataFrame, list[str]]:

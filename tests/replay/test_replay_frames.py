@@ -191,6 +191,17 @@ def test_seconds_of_the_curves_are_read_by_step() -> None:
         )
 
 
+def test_steps_are_numbers_though_they_are_given_as_text() -> None:
+    frame = runs().fillna(0.0).assign(at10=[3.0, 4.0, 5.0])
+    curves: Any = {"1": "at1", "10": "at10", "2": "at2"}
+    table = Table.from_frame(frame, name="t", loss="accuracy", curves=curves)
+    assert table.steps == (1.0, 2.0, 10.0) and table.curves is not None
+    assert table.curves[:, 2].tolist() == [3.0, 4.0, 5.0]
+    for argument in ("curves", "curve_seconds"):
+        with pytest.raises(TypeError, match=f"{argument} takes names of columns by step; got"):
+            Table.from_frame(frame, name="t", loss="accuracy", **{argument: ["at1"]})
+
+
 def test_unknown_columns_are_named() -> None:
     with pytest.raises(ValueError, match=r"no column 'loss'; it has kernel, gamma, accuracy"):
         Table.from_frame(runs(), name="t", loss="loss")
@@ -548,6 +559,8 @@ def test_columns_that_span_decades_are_on_a_log_scale_and_the_table_says_so() ->
     assert table_of(columns, grid=["units"]).space["units"].size == 10
     with pytest.raises(ValueError, match="log must be 'auto' or names of columns, got 'rate'"):
         table_of(columns, log="rate")
+    with pytest.raises(ValueError, match=r"grid must be names of columns, got 'C': \['C'\]"):
+        table_of(columns, grid="C")
 
 
 # --- None -----------------------------------------------------------------------------------

@@ -346,6 +346,8 @@ def at_one(
 def test_what_is_no_table_is_refused() -> None:
     with pytest.raises(TypeError, match=r"Table.from_frame\(.*\); got a DataFrame"):
         run(at_random, pd.DataFrame({"n": [1], "loss": [0.5]}))
+    with pytest.raises(TypeError, match=r"Table.from_frame\(.*\); got a function"):
+        run(at_random, at_one)
 
 
 def test_changed_records_are_refused(tmp_path: Path) -> None:

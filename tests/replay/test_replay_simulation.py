@@ -86,7 +86,7 @@ def run(table: Table, optimizer: Listed, n_trials: int = 100, **budget: Any) -> 
 def curved(**arguments: Any) -> Table:
     """Two runs of 8 and 4 seconds with three steps each."""
     given = {"seconds": [8.0, 4.0], "curves": [[9.0, 5.0, 1.0], [8.0, 6.0, 3.0]]}
-    return table_of([0.5, 2.5], steps=(1, 2, 4), **{**given, **arguments})
+    return table_of([0.5, 2.5], **{"steps": (1, 2, 4), **given, **arguments})
 
 
 # --- what is told, and when -----------------------------------------------------------------
@@ -239,6 +239,17 @@ def test_the_clock_never_goes_back(seconds: list[float], stop: float, finished: 
     optimizer = Watching([0], stops=frozenset({(0, stop)}))
     run(curved(curve_seconds=[seconds, [1, 2, 4]]), optimizer)
     assert optimizer.told[0][1].finished == finished
+
+
+@pytest.mark.parametrize("seconds", [1.0, None], ids=["recorded", "unknown"])
+def test_epochs_counted_from_0_take_as_long_as_those_from_1(seconds: float | None) -> None:
+    moments = []
+    for first in (0, 1):
+        table = curved(seconds=seconds, steps=(first, first + 1, first + 2))
+        optimizer = Watching([0], stops=frozenset({(0, first)}))
+        run(table, optimizer)
+        moments.append(optimizer.told[0][1].finished)
+    assert moments == pytest.approx([1 / 3, 1 / 3])
 
 
 # --- overhead -------------------------------------------------------------------------------

@@ -246,6 +246,8 @@ def test_recorded_configurations_must_be_in_the_space() -> None:
         ({"curves": [[1]], "steps": (1,)}, r"curves must have shape \(2, 1\), got \(1, 1\)"),
         ({"curves": [[1, 2], [1, 2]], "steps": (2, 1)}, "steps must ascend"),
         ({"curves": [[1, 2], [1, 2]], "steps": (1, 1)}, "steps must ascend"),
+        ({"curves": [[1], [1]], "steps": (NAN,)}, "steps must ascend and be finite"),
+        ({"curves": [[1, 2], [1, 2]], "steps": (1, math.inf)}, "steps must ascend and be finite"),
         (
             {"curves": [[1, 2], [1, 2]], "steps": (1, 2), "curve_seconds": [[1], [2]]},
             r"curve_seconds must have shape \(2, 2\), got \(2, 1\)",
@@ -280,6 +282,20 @@ def test_seconds_are_spread_evenly_over_the_steps() -> None:
     assert table.steps == (1.0, 4.0)
     np.testing.assert_array_equal(table.seconds, [8.0, 8.0])
     np.testing.assert_array_equal(table.curve_seconds, [[2.0, 8.0], [2.0, 8.0]])
+
+
+@pytest.mark.parametrize(
+    ("steps", "seconds"),
+    [((0, 1, 2, 3), [2, 4, 6, 8]), ((-3, -2, 0), [2, 4, 8]), ((-1, 1, 2), [3.2, 6.4, 8])],
+)
+def test_the_first_step_takes_seconds_though_it_is_numbered_0(
+    steps: tuple[float, ...], seconds: list[float]
+) -> None:
+    """It would be free else, and what is pruned there would never use up a budget."""
+    table = line([1.0], seconds=8.0, curves=[[3.0] * len(steps)], steps=steps)
+    np.testing.assert_allclose(table.curve_seconds, [seconds])
+    alone = line([1.0], seconds=8.0, curves=[[3.0]], steps=steps[:1])
+    np.testing.assert_array_equal(alone.curve_seconds, [[8.0]])
 
 
 def test_a_table_keeps_its_own_copies() -> None:
