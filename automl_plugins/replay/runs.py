@@ -120,9 +120,8 @@ def replay(
         require(library, needed_by="automl_plugins.replay", extra="evidence")
     import pandas as pd
 
-    # A frame would be taken for its columns; ``_check`` refuses it, and what is no list.
-    is_one = isinstance(table, Table) or hasattr(table, "columns")
-    is_one |= not isinstance(table, Iterable)
+    # A frame would be taken for its columns; ``_check`` refuses it, and what is no table.
+    is_one = hasattr(table, "columns") or not isinstance(table, Iterable)
     tables: list[Table] = [table] if is_one else list(table)  # type: ignore[list-item,arg-type]
     given = list(seed) if isinstance(seed, Iterable) else [seed]
     methods = _methods(optimizer)

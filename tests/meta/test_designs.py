@@ -203,6 +203,20 @@ def test_opt_knows_the_true_ranking() -> None:
     assert f"the best on {left.tasks[int(np.argmax(tau))].name}," in made[0].reason
 
 
+def test_opt_leaves_out_what_failed_and_says_if_nothing_is_left() -> None:
+    data = memory(4)
+    vectors, truth = data.vectors[data.rows[2]], data.losses[data.rows[2]].copy()
+    truth[7] = np.nan
+    made = opt(SPACE, data, None, 2, vectors=vectors, losses=truth)
+    assert made[0].reason == "the best on t2, rank correlation 1.00" and not made.notes
+    for unknown in (np.full(60, np.nan), np.zeros(60)):
+        made = opt(SPACE, data, None, 2, vectors=vectors, losses=unknown)
+        assert "No known task has a rank correlation" in made.notes[0]
+    for wrong in ({"vectors": vectors[0]}, {"losses": truth[:5]}, {"losses": np.append(truth, 1)}):
+        with pytest.raises(ValueError, match="must have shape"):
+            opt(SPACE, data, None, 2, **{"vectors": vectors, "losses": truth} | wrong)
+
+
 def test_top_k_follows_the_learner() -> None:
     data = memory()
     learner = MetaLearner(n_trees=50).fit(data)
@@ -263,6 +277,10 @@ def test_errors_teach(design: Any) -> None:
 def test_a_learner_is_fitted_before(design: Any) -> None:
     with pytest.raises(TypeError, match="learner must be a fitted MetaLearner or None, got 'gbm'"):
         design(SPACE, memory(), None, 3, learner="gbm")
+    of_x = memory_of({0.1: 0.0, 0.5: 1.0}).aligned(ConfigurationSpace({"x": (0.0, 1.0)}))
+    learner = MetaLearner(n_trees=2).fit(of_x)
+    with pytest.raises(ValueError, match="learner was fitted in another search space"):
+        design(SPACE, memory(), None, 3, learner=learner)
 
 
 @pytest.mark.parametrize("design", ALL)

@@ -293,7 +293,8 @@ def test_the_first_step_takes_seconds_though_it_is_numbered_0(
 ) -> None:
     """It would be free else, and what is pruned there would never use up a budget."""
     table = line([1.0], seconds=8.0, curves=[[3.0] * len(steps)], steps=steps)
-    np.testing.assert_allclose(table.curve_seconds, [seconds])
+    assert table.curve_seconds is not None
+    np.testing.assert_allclose(table.curve_seconds[0], seconds)
     alone = line([1.0], seconds=8.0, curves=[[3.0]], steps=steps[:1])
     np.testing.assert_array_equal(alone.curve_seconds, [[8.0]])
 

@@ -22,6 +22,7 @@ from automl_plugins.meta.designs.performance import (
     predict,
 )
 from automl_plugins.meta.tasks import TaskDescription, TaskFeatures, by_distance
+from automl_plugins.records.checks import as_floats, check_shape
 from automl_plugins.surrogates.base import expected_improvement
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ _DOUBT = 0.1  # deviation of a regret on a new task after one known task
 _UNDESCRIBED = (
     "The task has no meta-feature that differs between the known tasks: all of them count alike."
 )
+_UNCORRELATED = "No known task has a rank correlation with the new one: they come as stored."
 
 
 def portfolio(
@@ -213,19 +215,27 @@ def opt(
     It is that over the configurations which ``portfolio`` compares and ``vectors`` has, of large
     memories 500, where the thesis has all; losses that a task lacks are estimated. Arguments and
     errors are those of ``top_k``; ``task`` is not used. ``vectors`` (n, d) are the configurations
-    of the new task, all that matter, ``losses`` (n,) their true losses.
+    of the new task, all that matter, ``losses`` (n,) their true losses, NaN where one failed:
+    it does not count. Without a correlation with any task the notes say so.
     """
     known = performance(align_memory(space, memory, task, k))
+    vectors, losses = as_floats(vectors, "vectors"), as_floats(losses, "losses")
+    check_shape("vectors", vectors, "n", known.memory.vector_space.d)
+    check_shape("losses", losses, len(vectors))
+    done = ~np.isnan(losses)
     keys_of = known.memory.vector_space.keys
-    keys = keys_of(np.asarray(vectors, dtype=np.float64))
+    keys = keys_of(vectors[done])
     _, here, there = np.intersect1d(keys_of(known.candidates), keys, return_indices=True)
-    truth = np.asarray(losses, dtype=np.float64)[there]
+    truth = losses[done][there]
     tau = np.full(len(known.filled), np.nan)
     if len(truth) >= 2:  # scipy warns of fewer
         tau[:] = [kendalltau(row[here], truth).statistic for row in known.filled]
     order = np.argsort(-np.nan_to_num(tau, nan=-1.0), kind="stable").tolist()
     expected = known.filled.mean(axis=0)
-    return _nearest("opt", known, k, order, expected, lambda t: f"rank correlation {tau[t]:.2f}")
+    notes = (_UNCORRELATED,) if np.isnan(tau).all() else ()
+    return _nearest(
+        "opt", known, k, order, expected, lambda t: f"rank correlation {tau[t]:.2f}", notes
+    )
 
 
 def _nearest(
@@ -269,7 +279,7 @@ def top_k(
     Raises:
         TypeError: For an argument of the wrong type.
         ValueError: For a meta-feature that is not a number, a memory that shares no hyperparameter
-            with the space, or k below 1.
+            with the space, a learner of another space, or k below 1.
     """
     return _by_learner("top_k", space, memory, task, k, learner, lambda p: -p)
 
@@ -337,6 +347,8 @@ def _by_learner(
         learner = MetaLearner().fit(memory)
     elif not isinstance(learner, MetaLearner):
         raise TypeError(f"learner must be a fitted MetaLearner or None, got {learner!r}.")
+    elif [*getattr(learner, "space_", memory).space.values()] != [*memory.space.values()]:
+        raise ValueError("learner was fitted in another search space: fit(memory.aligned(space)).")
     candidates = memory.distinct[0]
     if method != "bad_start":  # what never completed fails, whatever its neighbours do
         candidates = candidates[memory.completed]
