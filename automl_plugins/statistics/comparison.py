@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from automl_plugins._arguments import check_choice
+from automl_plugins._arguments import check_choice, check_flag
 from automl_plugins._versions import require
 from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.formats import format_count, format_number, join_names
@@ -83,9 +83,10 @@ def compare(
 
     Raises:
         ValueError: For data that cannot be compared, or arguments that do not fit them.
-        TypeError: For objects that no adapter knows.
+        TypeError: For objects that no adapter knows, or ``higher_is_better`` that is no bool.
     """
     check_choice("unit", unit, UNITS)
+    check_flag("higher_is_better", higher_is_better)
     check_choice("short_runs", short_runs, SHORT_RUNS)
     check_choice("zero_method", zero_method, ZERO_METHODS)
     if not 0 < as_number(alpha) < 1:

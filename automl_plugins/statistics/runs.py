@@ -108,7 +108,7 @@ def runs_of(frame: pd.DataFrame, unit: Unit) -> Runs:
         codes.append(code)
         labels.append(tuple(unique))
     trial = _numbers(frame, "trial")
-    if not (trial >= 1).all():
+    if not ((trial >= 1) & np.isfinite(trial) & (trial == np.floor(trial))).all():
         raise ValueError("The column trial must count finished evaluations from 1.")
     shape = [len(names) for names in labels]
     run = np.ravel_multi_index(codes, shape)

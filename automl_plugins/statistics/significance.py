@@ -226,12 +226,16 @@ def wilcoxon_pairs(
         p-values (m,), not adjusted.
 
     Raises:
-        ValueError: For an unknown ``zero_method``, a single task, or scores that are NaN.
+        ValueError: For an unknown ``zero_method``, a pair of what is no column number, a single
+            task, or scores that are NaN.
     """
     matrix = _matrix(scores)
     check_choice("zero_method", zero_method, ZERO_METHODS)
     if len(matrix) < 2:
         raise ValueError("Wilcoxon's test needs 2 tasks, got 1: compare on more tasks.")
+    pairs, n = list(pairs), matrix.shape[1]
+    if wrong := [pair for pair in pairs if not all(column in range(n) for column in pair)]:
+        raise ValueError(f"pairs must be column numbers below {n}, got {wrong[0]}.")
     return np.array([_p(differences(matrix[:, i], matrix[:, j]), zero_method) for i, j in pairs])
 
 

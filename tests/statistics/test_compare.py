@@ -101,6 +101,8 @@ def test_higher_is_better_mirrors_the_losses() -> None:
 
 
 def test_numbers_given_as_text_are_refused() -> None:
+    with pytest.raises(TypeError, match="higher_is_better must be True or False, got 'False'"):
+        compare(random_frame(8, 4), higher_is_better="False")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"alpha must be in \(0, 1\), got '0.05'"):
         compare(random_frame(8, 4), alpha="0.05")  # type: ignore[arg-type]
     rows = [("t", method, 0, k, 0.5) for method in "ab" for k in (1, 2, 3)]

@@ -297,6 +297,8 @@ SECONDS = TWO_TABLES["trial"] * 1.0
         ({"trial": "first"}, "not numeric: trial"),
         ({"trial": 0}, "count finished evaluations from 1"),
         ({"trial": NAN}, "count finished evaluations from 1"),
+        ({"trial": np.inf}, "count finished evaluations from 1"),
+        ({"trial": TWO_TABLES["trial"] + 0.5}, "count finished evaluations from 1"),
         ({"trial": 3}, r"12 rows repeat .* table x, method A, seed 0, trial 3; table"),
         ({"seed": NAN}, "seed is empty in 16 rows"),
         ({"table": None}, "table is empty in 16 rows"),
