@@ -239,6 +239,8 @@ def read_target(y: Any, *, task: str = "auto", n_rows: int) -> Target:
     check_choice("task", task, ("auto", *TASKS))
     if len(getattr(y, "columns", ())) == 1:
         y = y[y.columns[0]]
+    if isinstance(y, np.ma.MaskedArray):
+        y = np.ma.filled(y.astype(object), np.nan)
     array = np.asarray(y, dtype=None if hasattr(y, "dtype") else object)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
