@@ -40,7 +40,8 @@ def convert(
 
     Configurations, losses, statuses, seconds and times are kept; losses are minimised, so those
     of a maximised study change sign. Values are matched by name. What does not fit the space of
-    the target is clipped, imputed or left out, which a warning says.
+    the target is clipped, imputed or left out, which a warning says. Learning curves are not kept:
+    of a pruned trial the last report is, of a complete one the loss.
 
     Args:
         history: An Optuna study, Hyperopt trials, a SMAC facade, run history or its folder, or a
