@@ -330,8 +330,10 @@ class RecordedObjective(SearchRecorder):
 
         Raises:
             StoreError: If the store cannot be written.
+            TypeError: For anything but trials.
             ValueError: Without a space, or with another one.
         """
+        check_trials("add", trials)
         known = self._given if space is None else read_space(space)
         if known is None:
             raise ValueError("Trials do not store their search space: pass space=.")

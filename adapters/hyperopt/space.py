@@ -281,7 +281,12 @@ def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
     Raises:
         ValueError: For an expression that ConfigSpace cannot express: a range that depends on
             another hyperparameter, a switch that is not an ``hp.choice``.
+        TypeError: For a ``ConfigurationSpace``.
     """
+    if isinstance(space, ConfigurationSpace):
+        raise TypeError(
+            "translate takes a space of Hyperopt; expression makes one of a ConfigurationSpace."
+        )
     expr = pyll.as_apply(space)
     foreign = foreign_switches(expr)
     if foreign and not lenient:

@@ -9,7 +9,7 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from smac import Scenario
 from smac.initial_design import AbstractInitialDesign, SobolInitialDesign
 
-from automl_plugins._arguments import check_integer, check_share
+from automl_plugins._arguments import check_integer, check_kind, check_share, refuse_foreign
 from automl_plugins.meta.designs import diverse, knn
 from automl_plugins.meta.memories import Memory
 from automl_plugins.meta.tasks import TaskDescription
@@ -94,6 +94,7 @@ class MetaInitialDesign(AbstractInitialDesign):
         seed: int | None = None,
         exclude: Collection[str] = (),
     ) -> None:
+        check_kind(type(self).__name__, scenario, Scenario, "a Scenario first, then the memory")
         space = scenario.configspace
         check_share("max_ratio", max_ratio)
         additional = _check_configurations(additional_configs or [], space)
@@ -210,6 +211,10 @@ class KNNInitialDesign(MetaInitialDesign):
         mode: WarmStart = "replace",
         **options: Unpack[KNNOptions],
     ) -> None:
+        name = type(self).__name__
+        check_kind(name, scenario, Scenario, "a Scenario first, then the memory")
+        known = ("k", "mode", *KNNOptions.__annotations__)
+        refuse_foreign(name, options, known, {"design": "it is knn", "n_configs": "it is k"})
         check_integer("k", k, 1)
         others = len(options.get("additional_configs") or ()) + scenario.use_default_config
         n = max(1, min(k, scenario.n_trials - others))

@@ -187,7 +187,8 @@ def runs_of(source: Any) -> list[Run]:
         raise TypeError(
             f"A run of SMAC is a run history, a facade or a folder with one, got {source!r}."
         )
-    files = sorted(_files(as_path(source)))
+    path = as_path(source)
+    files = [path] if path.name == _FILE and path.is_file() else sorted(_files(path))
     if not files:
         raise ValueError(f"No {_FILE} in {source} or in folders up to {_DEPTH} levels below.")
     return [_read_file(file) for file in files]

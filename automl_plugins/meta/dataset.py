@@ -11,7 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins._arguments import repeated
+from automl_plugins._arguments import check_kind, refuse_foreign, repeated
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.meta.alignment import AlignOptions, align
 from automl_plugins.meta.coverage import Coverage, MemoryMismatch
@@ -108,10 +108,14 @@ class MetaDataset:
             **options: ``out_of_range``, ``missing`` and ``defaults``, see ``align``.
 
         Raises:
+            TypeError: For records, a space or an option of another kind.
             ValueError: If there is no record, or a recorded task has no space and none is given.
             MemoryMismatch: If no task shares a hyperparameter with the space, or none of its runs
                 lies in it.
         """
+        name = "MetaDataset.from_records"
+        check_kind(name, space, ConfigurationSpace | None, "a ConfigurationSpace as space")
+        refuse_foreign(name, options, AlignOptions.__annotations__, {})
         by_name: dict[str, list[TaskRecord]] = {}
         for record in as_records(records):
             if len(record):
@@ -171,7 +175,7 @@ class MetaDataset:
         )
 
     def without(self, *names: str) -> MetaDataset:
-        """All tasks but those named; ValueError if none is left."""
+        """All tasks but those named, which need not be there; ValueError if none is left."""
         if not any(task.name in names for task in self.tasks):
             return self
         return self.subset(lambda task: task.name not in names)
@@ -295,7 +299,8 @@ def _refuse_useless(coverage: Sequence[Coverage], space: VectorSpace) -> None:
         known = sorted({n for covered in coverage for n in covered.ignored})
         raise MemoryMismatch(
             "The recorded runs and the search space share no hyperparameter: the runs have"
-            f" {', '.join(known)}; the space has {', '.join(space.names)}. Rename one of them."
+            f" {', '.join(known)}; the space has {', '.join(space.names) or 'none'}. Rename one of"
+            " them."
         )
     if not any(covered.n_kept for covered in coverage):
         listed = "; ".join(map(str, coverage[:3]))

@@ -273,9 +273,10 @@ def as_records(records: Iterable[TaskRecord]) -> list[TaskRecord]:
     """A list of records; of one, too. TypeError for anything else."""
     if isinstance(records, TaskRecord):
         return [records]
-    if not isinstance(records, Iterable):
-        raise TypeError(f"records must be TaskRecords, such as store.records(), got {records!r}.")
-    return list(records)
+    found = list(records) if isinstance(records, Iterable) else [records]
+    if wrong := [record for record in found if not isinstance(record, TaskRecord)]:
+        raise TypeError(f"records must be TaskRecords, such as store.records(), got {wrong[0]!r}.")
+    return found
 
 
 def float_column(frame: pd.DataFrame, name: str) -> FloatArray:

@@ -126,8 +126,26 @@ def test_nothing_to_learn_from(records: list[TaskRecord], told: str) -> None:
 
 def test_one_record_is_enough() -> None:
     assert len(MetaDataset.from_records(record("a", [1.0, 2.0]))) == 2  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"must be TaskRecords, such as store\.records\(\), got 3"):
-        MetaDataset.from_records(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((3,), {}, r"must be TaskRecords, such as store\.records\(\), got 3"),
+        (("runs.db",), {}, r"must be TaskRecords, such as store\.records\(\), got 'r'"),
+        (([{"x": 1}],), {}, r"must be TaskRecords, such as .*, got {'x': 1}"),
+        (([], {"x": (0, 1)}), {}, "takes a ConfigurationSpace as space; got <dict of 1>"),
+        (([], unit("x")), {"missin": "drop"}, "no argument missin; .* Did you mean 'missing'"),
+    ],
+)
+def test_other_arguments_are_refused(arguments: Any, options: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        MetaDataset.from_records(*arguments, **options)
+
+
+def test_a_space_without_hyperparameters_is_named() -> None:
+    with pytest.raises(MemoryMismatch, match=r"the runs have x; the space has none\."):
+        MetaDataset.from_records([record("a", [1.0])], ConfigurationSpace())
 
 
 def test_options_count_in_an_equal_space_too() -> None:

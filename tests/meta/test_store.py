@@ -257,6 +257,7 @@ WRONG: list[tuple[Act, type[Exception], str]] = [
     (lambda s: s.export("x.json", ["new"]), ValueError, "has no task 'new'"),
     (lambda s: s.records(["iri"]), ValueError, "has no task 'iri'; it has 1: iris"),
     (lambda s: s.records("iris"), TypeError, "tasks must be a list of names, got the text 'iris'"),
+    (lambda s: s.tasks(tags="a"), TypeError, "tags takes texts by name; got 'a'"),
 ]
 
 

@@ -410,6 +410,7 @@ class MetaStore:
         for name, given in (("tasks", tasks), ("exclude", exclude)):
             if isinstance(given, str):
                 raise TypeError(f"{name} must be a list of names, got the text {given!r}.")
+        check_kind("tags", tags, Mapping | None, "texts by name")
         if tasks is not None:
             known = {task.name for task in self.tasks()}
             if absent := sorted(set(tasks) - known):

@@ -277,3 +277,6 @@ def test_wrong_arguments_are_told_at_once() -> None:
         record(loss_of, store, wrong)
     with pytest.raises(ValueError, match="pass space="):
         record(loss_of, store, "t").add(Trials())
+    for given in (("trials.pkl",), (SPACE, Trials())):
+        with pytest.raises(TypeError, match=r"add takes hyperopt\.Trials"):
+            record(loss_of, store, "t").add(*given)

@@ -202,6 +202,8 @@ def test_forbidden_configurations_are_not_proposed() -> None:
 def test_only_a_space_of_configspace_is_an_expression() -> None:
     with pytest.raises(TypeError, match="expression takes a ConfigurationSpace; got <dict of 1>"):
         expression({"x": 1})
+    with pytest.raises(TypeError, match="a space of Hyperopt; expression makes one of a Config"):
+        translate(ConfigurationSpace({"x": (0.0, 1.0)}))
 
 
 def drawing(label: str, values: list[float]) -> Any:

@@ -250,6 +250,11 @@ DEEP = Configuration(DEEPER, values={"model": "forest", "depth": 11})
         ({"n_configs": 0}, ValueError, "an integer >= 1"),
         ({"memory": "nothing"}, ValueError, "no memory 'nothing'"),
         ({"kind": KNNInitialDesign, "k": 2.5}, TypeError, "an integer >= 1"),
+        (
+            {"kind": KNNInitialDesign, "design": "diverse"},
+            TypeError,
+            "argument design .design: it is knn",
+        ),
         ({"default": []}, TypeError, "default must be an initial design of SMAC"),
         ({"n_trials": 8, "n_configs": 9}, ValueError, "more than the 8 trials of the scenario"),
         ({"n_trials": 8, "n_configs": 7, "mode": "add"}, ValueError, "8 trials.* lower n_configs"),
@@ -280,6 +285,12 @@ def test_bad_input_at_construction(
     kind, n_trials = given.pop("kind"), given.pop("n_trials")
     with pytest.raises(error, match=message):
         kind(scenario(tmp_path, n_trials), **given)
+
+
+@pytest.mark.parametrize("kind", [MetaInitialDesign, KNNInitialDesign])
+def test_a_space_is_no_scenario(kind: Any, memory: MetaDataset) -> None:
+    with pytest.raises(TypeError, match="takes a Scenario first, then the memory; got"):
+        kind(model_space(), memory)
 
 
 def test_an_additional_configuration_that_is_suggested_takes_no_room(

@@ -164,7 +164,7 @@ def test_only_folders_with_run_histories_are_owned(
     for variable in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(variable, str(tmp_path))
     assert owns("~/a")
-    for folder in (tmp_path, "~/a"):
+    for folder in (tmp_path, "~/a", deep / "runhistory.json"):
         with pytest.raises(ValueError, match=r"configspace\.json"):
             curves(folder)
 
