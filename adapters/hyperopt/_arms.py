@@ -270,8 +270,8 @@ def branches(known: PyllSpace, label: str | None = None) -> ArmSpace:
     """An arm for each option of a choice with a probability above zero."""
     choice, space = root_choice(known, label), _possible(known)
     left, arms, never = domain_of(space[choice]), [], []
-    for index, option in enumerate(known.options[choice]):
-        name = option_names(known, choice)[index]
+    named = zip(option_names(known, choice), known.options[choice], strict=True)
+    for index, (name, option) in enumerate(named):
         if holds(left, option):
             arms.append((name, {choice: (index,)}, restrict_space(space, {choice: (option,)})))
         else:

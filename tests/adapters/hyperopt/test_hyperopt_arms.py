@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.hyperopt import auto, bandit, boasf, weighted
+from automl_plugins.adapters.hyperopt import _arms, auto, bandit, boasf, weighted
 from automl_plugins.adapters.hyperopt._arms import (
     Arms,
     ArmSpace,
@@ -21,7 +21,7 @@ from automl_plugins.adapters.hyperopt._arms import (
     root_choice,
 )
 from automl_plugins.adapters.hyperopt.algos import inner_of
-from automl_plugins.adapters.hyperopt.space import translate
+from automl_plugins.adapters.hyperopt.space import PyllSpace, translate
 from automl_plugins.adapters.hyperopt.trials import new_document
 from hyperopt import Domain, Trials, hp, pyll, rand, space_eval, tpe
 from hyperopt_runs import configs, minimise, options_of
@@ -170,6 +170,19 @@ def test_options_of_probability_zero_are_no_arms_and_have_no_weight() -> None:
     assert [found.arms.find({"m": i}) for i in range(3)] == [0, None, 1]
     for weights in ("2^N", "volume", [1, 5, 1]):
         np.testing.assert_allclose(option_weights(found, weights), [0.5, 0.5])
+
+
+def test_options_are_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names compare all options with all: once for each of them takes the cube."""
+    named: list[str] = []
+
+    def name(known: PyllSpace, label: str) -> tuple[str, ...]:
+        named.append(label)
+        return option_names(known, label)
+
+    monkeypatch.setattr(_arms, "option_names", name)
+    assert arms(hp.choice("m", [*"abcde"])).arms.names == ("a", "b", "c", "d", "e")
+    assert named == ["m"]
 
 
 # --- weights ------------------------------------------------------------------------------
