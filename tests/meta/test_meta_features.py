@@ -304,6 +304,20 @@ class TestFormulas:
         assert measures.mutual_information(a, b) == pytest.approx(expected, abs=1e-12)
         assert measures.mutual_information(a, a) == pytest.approx(measures.entropy(a))
 
+    def test_the_entropy_of_a_column_is_computed_once(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        seen: list[tuple[int, ...]] = []
+        entropy = measures.entropy
+
+        def count(codes: npt.NDArray[np.int64]) -> float:
+            seen.append(tuple(codes.tolist()))
+            return entropy(codes)
+
+        monkeypatch.setattr(measures, "entropy", count)
+        meta_features([["a"], ["b"], ["c"], ["a"]], [0, 1, 0, 1], groups="information")
+        assert seen.count((0, 1, 2, 0)) == 1  # the other ones are of the target and of both
+
     @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=80), st.integers(2, 10))
     def test_bins_keep_order_and_ties(self, values: list[float], bins: int) -> None:
         x = np.sort(values)

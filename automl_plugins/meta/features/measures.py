@@ -256,9 +256,10 @@ def entropy(codes: IntArray) -> float:
     return max(0.0, float(np.log2(n) - (counts * np.log2(counts)).sum() / n))
 
 
-def mutual_information(a: IntArray, b: IntArray) -> float:
-    """I(a; b) = H(a) + H(b) - H(a, b) in bits of codes (n,) >= 0, n >= 1."""
-    return max(0.0, entropy(a) + entropy(b) - entropy(a * (int(b.max()) + 1) + b))
+def mutual_information(a: IntArray, b: IntArray, of_a: float | None = None) -> float:
+    """I(a; b) = H(a) + H(b) - H(a, b) in bits of codes (n,) >= 0, n >= 1; ``of_a`` is H(a)."""
+    of_a = entropy(a) if of_a is None else of_a
+    return max(0.0, of_a + entropy(b) - entropy(a * (int(b.max()) + 1) + b))
 
 
 def _measure_information(columns: list[Column], y: IntArray, check: Check) -> Sequence[Value]:
@@ -278,7 +279,7 @@ def _measure_information(columns: list[Column], y: IntArray, check: Check) -> Se
         codes = known if column.nominal else cut_evenly(known.astype(np.float64, copy=False))
         codes = codes.astype(np.int64, copy=False)
         entropies.append(entropy(codes))
-        mutual.append(mutual_information(codes, y[~column.missing]))
+        mutual.append(mutual_information(codes, y[~column.missing], entropies[-1]))
     why = "no column has a value."
     ratios: list[Value] = ["no column has information on the target."] * 2
     if mutual and (signal := float(np.mean(mutual))) >= 1e-9:  # less is rounding
