@@ -151,9 +151,7 @@ def align(
     keep = ~lost.any(axis=1) & ~unrelated
     if missing == "drop":
         keep &= ~imputed.any(axis=1)
-    # An equality of two hyperparameters that is forbidden raises for no rows.
-    if n:
-        keep &= space.allowed(completed)
+    keep &= space.allowed(completed)
     completed[~keep] = np.nan
 
     def by_name(mask: BoolArray) -> dict[str, int]:

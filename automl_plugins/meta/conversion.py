@@ -119,10 +119,9 @@ def conform(record: TaskRecord, space: ConfigurationSpace, *, partial: bool = Fa
         if complete and not converted[i]:
             found[i] = values
     vectors = VectorSpace(space)
-    # ``allowed`` may raise for no rows.
-    if space.forbidden_clauses and found:
+    if space.forbidden_clauses:
         rows = np.array([to_vector(space, values) for values in found.values()])
-        legal = vectors.allowed(rows)
+        legal = vectors.allowed(rows.reshape(len(found), vectors.d))
         found = {i: v for (i, v), fine in zip(found.items(), legal, strict=True) if fine}
     if odd := [i for i in range(len(record)) if i not in found]:
         found |= _align_odd(vectors, record, odd)

@@ -14,6 +14,7 @@ from ConfigSpace import (
     EqualsCondition,
     Float,
     ForbiddenEqualsClause,
+    ForbiddenEqualsRelation,
     Integer,
 )
 from ConfigSpace.hyperparameters import OrdinalHyperparameter
@@ -269,6 +270,15 @@ def test_forbidden_configurations_are_dropped() -> None:
     space = svm()
     space.add(ForbiddenEqualsClause(space["kernel"], "linear"))
     _, keep, _, _ = aligned(space, {"kernel": "linear", "C": 1.0}, {"kernel": "rbf"})
+    assert keep.tolist() == [False, True]
+
+
+def test_no_run_is_no_error_where_an_equality_is_forbidden() -> None:
+    space = space_of(Integer("a", (0, 9), default=1), Integer("b", (0, 9), default=2))
+    space.add(ForbiddenEqualsRelation(space["a"], space["b"]))
+    vectors, keep, coverage, _ = aligned(space)
+    assert vectors.shape == (0, 2) and not len(keep) and coverage.n_runs == 0
+    _, keep, _, _ = aligned(space, {"a": 3, "b": 3}, {"a": 3, "b": 4})
     assert keep.tolist() == [False, True]
 
 

@@ -287,6 +287,14 @@ def test_forbidden_runs_are_left_out() -> None:
         assert conform(record, space).configurations == [{"x": 0.5, "m": "a"}]
 
 
+def test_runs_none_of_which_is_complete_may_be_forbidden() -> None:
+    space = ConfigurationSpace({"x": (0.0, 1.0), "m": ["a", "b"]}, seed=0)
+    space.add(ForbiddenEqualsClause(space["m"], "b"))
+    with pytest.warns(UserWarning, match="'t'"):
+        fitted = conform(TaskRecord("t", [{"x": 0.5}], np.array([1.0])), space)
+    assert fitted.configurations == [{"x": 0.5, "m": "a"}]
+
+
 def test_distributions_by_name_are_a_space_for_optuna() -> None:
     record = TaskRecord(
         "t", [{"x": 0.5, "b": 1, "z": 3}, {"x": 2.0, "b": True}], np.array([1.0, 2.0])

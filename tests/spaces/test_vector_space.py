@@ -19,6 +19,7 @@ from ConfigSpace import (
     Float,
     ForbiddenAndConjunction,
     ForbiddenEqualsClause,
+    ForbiddenEqualsRelation,
     ForbiddenGreaterThanRelation,
     ForbiddenInClause,
     GreaterThanCondition,
@@ -293,6 +294,21 @@ def test_rare_configurations_are_repeated_where_too_few_are_drawn(
     drawn = vectors.sample(200, rng())
     assert drawn.shape == (200, 2) and vectors.allowed(drawn).all()
     assert 1 < len(np.unique(drawn[:, 1])) < 200
+
+
+@pytest.mark.parametrize("relation", [ForbiddenEqualsRelation, ForbiddenGreaterThanRelation])
+@pytest.mark.parametrize("choices", [[3, 5, 7], None])
+def test_relations_allow_no_rows_and_rows_without_values(
+    relation: Any, choices: list[int] | None
+) -> None:
+    """Callers do not ask whether there are rows, or whether both sides are active."""
+    space = ConfigurationSpace()
+    a, b = Integer("a", (0, 9), default=1), Float("b", (0.0, 9.0), default=2.0)
+    space.add(a, b if choices is None else Categorical("b", choices))
+    space.add(relation(space["a"], space["b"]))
+    vectors = VectorSpace(space)
+    assert vectors.allowed(np.empty((0, 2))).tolist() == []
+    assert vectors.allowed(np.full((2, 2), np.nan)).tolist() == [True, True]
 
 
 @pytest.mark.parametrize("n", [1, 2])
