@@ -178,7 +178,8 @@ def test_options_are_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def name(known: PyllSpace, label: str) -> tuple[str, ...]:
         named.append(label)
-        return option_names(known, label)
+        found: tuple[str, ...] = option_names(known, label)
+        return found
 
     monkeypatch.setattr(_arms, "option_names", name)
     assert arms(hp.choice("m", [*"abcde"])).arms.names == ("a", "b", "c", "d", "e")
