@@ -17,6 +17,7 @@ import math
 import threading
 from functools import cached_property
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +48,17 @@ class _Drawing(threading.local):
 
 
 _drawing = _Drawing()
+
+
+class _Layout(NamedTuple):
+    """Where the features of a space are, see ``VectorSpace.features``."""
+
+    columns: IndexArray  # column of each feature (f,), ascending
+    scales: FloatArray | None  # of each feature (f,); None where all are 1
+    plain: IndexArray  # features that are not one-hot
+    categories: IndexArray  # columns (c,) of the one-hot ones
+    first: IndexArray  # feature of the first option of each category (c,)
+    last: FloatArray  # its last option (c,)
 
 
 class VectorSpace:
@@ -328,27 +340,37 @@ class VectorSpace:
         """
         if not self._features:  # nothing can vary: one constant feature keeps the shapes legal
             return np.zeros((len(vectors), 1))
-        columns, scales, places, categories = self._layout
-        features = np.take(vectors, columns, axis=1)
-        if len(places):
-            entries = np.take(features, places, axis=1)
-            features[:, places] = np.where(np.isnan(entries), np.nan, entries == categories)
-        if scales is not None:
-            features /= scales
+        layout = self._layout
+        if not len(layout.categories):
+            features = np.take(vectors, layout.columns, axis=1)
+        else:  # to compare with each option takes 50 times as long where there are hundreds
+            features = np.zeros((len(vectors), len(layout.columns)))
+            features[:, layout.plain] = np.take(vectors, layout.columns[layout.plain], axis=1)
+            entries = np.take(vectors, layout.categories, axis=1)
+            option = np.fmin(np.fmax(entries, 0.0), layout.last).astype(np.intp)
+            # An option of an old space, or none, is not the nearest one.
+            features[np.arange(len(vectors))[:, None], layout.first + option] = option == entries
+            if np.isnan(entries).any():
+                missing = np.take(np.isnan(vectors), layout.columns, axis=1)
+                np.putmask(features, missing, np.nan)
+        if layout.scales is not None:
+            features /= layout.scales
         return features
 
     @cached_property
-    def _layout(self) -> tuple[IndexArray, FloatArray | None, IndexArray, FloatArray]:
-        """Column and scale of each feature (f,), positions and categories of the one-hot features.
-
-        The scales are None where all are 1.
-        """
+    def _layout(self) -> _Layout:
         columns = np.array([column for _, column, _ in self._features], dtype=np.intp)
-        known = [(i, c) for i, (_, _, c) in enumerate(self._features) if c is not None]
-        places = np.array([i for i, _ in known], dtype=np.intp)
-        categories = np.array([category for _, category in known], dtype=np.float64)
+        is_option = np.array([option is not None for _, _, option in self._features])
         scales = self.largest[columns]
-        return columns, None if (scales == 1.0).all() else scales, places, categories
+        categories = np.unique(columns[is_option])
+        return _Layout(
+            columns=columns,
+            scales=None if (scales == 1.0).all() else scales,
+            plain=np.flatnonzero(~is_option),
+            categories=categories,
+            first=np.searchsorted(columns, categories),
+            last=self.n_values[categories] - 1.0,
+        )
 
     def numbers(self, vectors: FloatArray) -> FloatArray:
         """The numerical columns (n, c) of ``vectors``, ordinals scaled to [0, 1]."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -534,6 +535,40 @@ def test_features_by_hand() -> None:
             [0.0, 0.0, 1.0, 0.0, np.nan, 0.5],
         ],
     )
+
+
+def test_features_of_options_that_are_none() -> None:
+    """Options of an old space, numbers between two options, and inactive ones beside others."""
+    space = ConfigurationSpace()
+    space.add(
+        Categorical("a", ["r", "g", "b"]), Categorical("b", list("pqrs")), Float("x", (0, 1))
+    )
+    vectors = VectorSpace(space)
+    entries = [0.0, -0.0, 2.0, 3.0, -1.0, 0.5, 1e9, np.nan]
+    rows = np.array(list(itertools.product(entries, entries, [0.25])))
+    expected = [
+        [np.nan if np.isnan(entry) else float(entry == option)]
+        for row in rows
+        for entry, n in zip(row[:2], (3, 4), strict=True)
+        for option in range(n)
+    ]
+    features = vectors.features(rows)
+    np.testing.assert_array_equal(features[:, :7], np.reshape(expected, (len(rows), 7)))
+    assert (features[:, 7] == 0.25).all()
+
+
+def test_features_of_many_options_take_little_more_than_their_own_memory() -> None:
+    """A comparison with each of hundreds of options would take most of the time of a proposal."""
+    space = ConfigurationSpace()
+    space.add(Categorical("c", [f"o{i}" for i in range(500)]), Float("x", (0, 1)))
+    vectors = VectorSpace(space)
+    rows = vectors.sample(200, np.random.default_rng(0))
+    size = vectors.features(rows).nbytes
+    tracemalloc.start()
+    vectors.features(rows)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 1.25 * size
 
 
 # Keys
