@@ -72,6 +72,7 @@ class SeededSampler(ShowsArguments, BaseSampler):
             _logger.info(f"{self} drew seed={self._streams.seed}; pass it to repeat the search.")
         self._refused: Cache[_private.StudyKey, bool] = Cache()  # with a ValueError, by a trial
         self._overheads: Cache[tuple[Any, ...], float] = Cache()  # seconds, see ``_clocked``
+        self._unstored: Cache[_private.StudyKey, bool] = Cache()  # of which seconds were lost
         self._turn = RLock()  # of the thread that proposes
 
     def __getstate__(self) -> dict[str, Any]:
@@ -131,9 +132,23 @@ class SeededSampler(ShowsArguments, BaseSampler):
             self._overheads[key] = self._overheads.get(key, 0.0) + spent
 
     def _store_overhead(self, study: Study, trial: FrozenTrial) -> None:
+        """Store the time of a trial; where the storage fails, warn once in each study.
+
+        No ``catch=`` of ``Study.optimize`` holds here, and the trial is worth more than its cost.
+        """
         # Also where it is 0: a retried trial has the attributes of the one that died.
         overhead = self._overheads.pop(_moment(study, trial), 0.0)
-        _private.write_overhead(study, trial, overhead)
+        try:
+            _private.write_overhead(study, trial, overhead)
+        except Exception as error:  # of any storage
+            key = _private.study_key(study)
+            if key not in self._unstored:
+                self._unstored[key] = True
+                _logger.warning(
+                    f"{self}: the {overhead:.3g} seconds that were spent on proposing trial"
+                    f" {trial.number} could not be stored, and may count as the objective's:"
+                    f" {error!r}. Further failures of this kind are not logged."
+                )
 
     def _refuse_multi_objective(self, study: Study) -> None:
         if len(study.directions) > 1:

@@ -21,8 +21,10 @@ from automl_plugins.adapters.optuna import (
 )
 from automl_plugins.adapters.optuna._study import StudyReader
 from automl_plugins.adapters.optuna.proposer_sampler import ProposerSampler
+from automl_plugins.adapters.optuna.trials import read_trial
 from objectives import bowl, branches, earlier, params, search
 from optuna.samplers import RandomSampler
+from optuna.storages import InMemoryStorage
 from optuna.trial import FrozenTrial, TrialState
 from storages import storage_in
 
@@ -274,6 +276,31 @@ def test_nothing_is_kept_of_a_trial_that_has_finished(failing: bool) -> None:
         sampler._refused,
     )
     assert not any(kept), kept
+
+
+class Unwritten(InMemoryStorage):
+    """A storage in which the sampler's own seconds cannot be written."""
+
+    def set_trial_system_attr(self, trial_id: int, key: str, value: Any) -> None:
+        if key.endswith("overhead"):
+            raise RuntimeError("transient")
+        super().set_trial_system_attr(trial_id, key, value)
+
+
+@pytest.mark.parametrize("make", [GBQRSampler, partial(BanditSampler, "kind")])
+def test_seconds_that_cannot_be_stored_end_no_search(make: Any, log: Any) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        trial.suggest_categorical("kind", ["a", "b"])
+        return trial.suggest_float("x", 0, 1) / (trial.number != 3)
+
+    study = search(make(seed=0), objective, 6, catch=ZeroDivisionError, storage=Unwritten())
+    states = [TrialState.FAIL if i == 3 else TrialState.COMPLETE for i in range(6)]
+    assert [trial.state for trial in study.trials] == states
+    assert sum("could not be stored" in record.message for record in log.records) == 1
+    seconds = [read_trial(trial, maximize=False).seconds for trial in study.trials]
+    for trial, known in zip(study.trials, seconds, strict=True):
+        # As the one that failed looks like one that Optuna failed as stale, its time is unknown.
+        assert known == trial.duration.total_seconds() or (trial.number == 3 and np.isnan(known))
 
 
 def test_no_view_of_all_trials_is_kept_for_one_that_is_told_elsewhere() -> None:
