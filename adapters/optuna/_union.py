@@ -24,7 +24,7 @@ from optuna.distributions import (
 from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.design import apportion, stratified_value
 from automl_plugins.records.trial import Status
-from automl_plugins.spaces.choices import categorical, ordered
+from automl_plugins.spaces.choices import categorical, one_of, ordered
 from automl_plugins.spaces.conditions import Rule, as_condition
 from automl_plugins.spaces.values import index_of
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -95,6 +95,8 @@ class UnionSpace:
             values = [value for value in values if parent.legal_value(value)]
         if len(values) != len(rule.values):  # the parent has lost values of the rule
             return None
+        if rule.relation == "in":
+            return one_of(space[rule.child], parent, values, quick=True)
         return as_condition(space, rule, values)
 
     def encode(self, name: str, internal: FloatArray) -> FloatArray:

@@ -107,6 +107,16 @@ def distributions_in(trials: Iterable[FrozenTrial]) -> dict[str, BaseDistributio
     return {name: d for trial in trials for name, d in trial.distributions.items()}
 
 
+def are_equal(first: BaseDistribution, second: BaseDistribution) -> bool:
+    """Whether two distributions are equal.
+
+    Optuna looks at each choice in Python, which takes 40 ms for 10 000 of them.
+    """
+    if type(first) is type(second) is CategoricalDistribution and first.choices == second.choices:
+        return True
+    return bool(first == second)
+
+
 def check_kinds(study: Study, distributions: Distributions) -> None:
     """Raise ValueError for a parameter that is of another kind in the study."""
     known = distributions_in(study.get_trials(deepcopy=False))

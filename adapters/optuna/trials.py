@@ -37,6 +37,7 @@ from automl_plugins.records.trial import (
 )
 
 from . import _private
+from .space import are_equal
 
 Cost = str | Callable[[FrozenTrial], float | None] | None
 
@@ -193,7 +194,7 @@ class StudyColumns(Columns[StudyTrial]):
         for trial in new:
             for name, distribution in trial.distributions.items():
                 n, changes = self._changes.get(name, (0, ()))
-                if self.distributions.get(name, distribution) != distribution:
+                if not are_equal(self.distributions.get(name, distribution), distribution):
                     changes = (*changes, n)[-_CHANGES:]
                     if len(changes) == _CHANGES and n - changes[0] < _WITHIN:
                         self.moving |= {name}

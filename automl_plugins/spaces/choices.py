@@ -188,8 +188,8 @@ class ExactIn(InCondition):
         """See ConfigSpace, to which the conditions on 1 and on True are one otherwise."""
         return (
             isinstance(other, ExactIn)
-            and self.parent == other.parent
             and self.vector_values == other.vector_values
+            and (self.parent is other.parent or self.parent == other.parent)
         )
 
     def satisfied_by_value(self, values: dict[str, Any]) -> bool:
@@ -198,11 +198,34 @@ class ExactIn(InCondition):
         return value is not NotSet and bool(self.parent.to_vector(value) in self.vector_values)
 
 
+class QuickIn(InCondition):
+    """A condition of which ConfigSpace sees at once that it differs from another.
+
+    It compares each condition of a space with all others, their parents first and those choice by
+    choice: the conditions of 100 branches would take it seconds. It cannot write this class.
+    """
+
+    def equivalent_condition_on_parent(self, other: Any) -> bool:
+        """See ConfigSpace, which finds the same."""
+        return (
+            isinstance(other, QuickIn)
+            and self.value == other.value
+            and (self.parent is other.parent or self.parent == other.parent)
+        )
+
+
 def one_of(
-    child: Hyperparameter[Any, Any], parent: Hyperparameter[Any, Any], values: Sequence[Any]
+    child: Hyperparameter[Any, Any],
+    parent: Hyperparameter[Any, Any],
+    values: Sequence[Any],
+    *,
+    quick: bool = False,
 ) -> InCondition:
-    """The condition that ``parent`` has one of some values."""
-    kind = ExactIn if isinstance(parent, _Exact) else InCondition
+    """The condition that ``parent`` has one of some values.
+
+    ``quick`` is for spaces that are made often and never written, see ``QuickIn``.
+    """
+    kind = ExactIn if isinstance(parent, _Exact) else QuickIn if quick else InCondition
     return kind(child, parent, list(values))
 
 

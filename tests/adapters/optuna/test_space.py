@@ -10,7 +10,8 @@ import numpy as np
 import optuna
 import pytest
 from automl_plugins.adapters.optuna._union import UnionSpace
-from automl_plugins.adapters.optuna.space import infer_rules, space_of_trials
+from automl_plugins.adapters.optuna.space import are_equal, infer_rules, space_of_trials
+from automl_plugins.adapters.optuna.trials import StudyColumns, read_trial
 from ConfigSpace import (
     Categorical,
     ConfigurationSpace,
@@ -20,6 +21,8 @@ from ConfigSpace import (
     Integer,
     OrdinalHyperparameter,
 )
+from ConfigSpace.hyperparameters import CategoricalHyperparameter
+from effort import count_calls
 from optuna.distributions import (
     BaseDistribution,
     CategoricalDistribution,
@@ -29,6 +32,7 @@ from optuna.distributions import (
 from optuna.trial import create_trial
 
 from automl_plugins.replay import Table
+from automl_plugins.spaces.choices import ExactCategorical
 from automl_plugins.spaces.conditions import Rule
 
 NAN = math.nan
@@ -218,3 +222,66 @@ def test_conditions_are_added_together(monkeypatch: pytest.MonkeyPatch) -> None:
     rules = [Rule(name, "kind", "in", (float(i),)) for i, name in enumerate(names)]
     union = UnionSpace({"kind": kind} | parts, rules)
     assert len(union.vectors.space.conditions) == 5 and len(calls) == 2
+
+
+@pytest.mark.parametrize("first", ["a0", "a1\0"], ids=["plain", "exact"])
+def test_many_branches_are_told_apart_by_their_conditions_alone(
+    first: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ConfigSpace compares the choices of 100 branches thousands of times, one by one."""
+    branches = [first, *(f"a{i}" for i in range(1, 20))]
+    distributions: dict[str, BaseDistribution] = {"kind": CategoricalDistribution(branches)}
+    distributions |= {f"{name}{i}": FloatDistribution(0, 1) for i in range(20) for name in "xy"}
+    rules = [Rule(f"{name}{i}", "kind", "in", (float(i),)) for i in range(20) for name in "xy"]
+    compared = list[str]()
+    for kind in (CategoricalHyperparameter, ExactCategorical):
+
+        def counted(self: Any, other: Any, equal: Any = kind.__eq__) -> Any:
+            compared.extend([self.name] if getattr(other, "name", None) == self.name else [])
+            return equal(self, other)
+
+        monkeypatch.setattr(kind, "__eq__", counted)
+    space = UnionSpace(distributions, rules).vectors.space
+    assert not compared
+    # The groups are those that ConfigSpace finds, and the space is equal to its own.
+    groups = _groups(space)
+    assert sorted(groups) == sorted([f"x{i}", f"y{i}"] for i in range(20))
+    if first == "a0":  # ConfigSpace takes the other for "a1"
+        own = ConfigurationSpace()
+        own.add(space.values())
+        own.add([InCondition(c.child, c.parent, c.values) for c in space.conditions])
+        assert own == space and space == own and _groups(own) == groups
+
+
+def _groups(space: ConfigurationSpace) -> list[list[str]]:
+    """The children that ConfigSpace keeps together, as they hang on the same value."""
+    nodes = space._dag.minimum_conditions
+    return [sorted(child.name for child in node.unique_children.values()) for node in nodes]
+
+
+NANS = (math.nan, "a"), (float("nan"), "a")
+PAIRS: list[tuple[Any, Any]] = [
+    (("a", 1), ("a", 1)),
+    (("a", 1), ("a", True)),
+    NANS,
+    ((1, 2), (2, 1)),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), PAIRS, ids=str)
+def test_choices_are_equal_as_optuna_says(first: Any, second: Any) -> None:
+    one, other = CategoricalDistribution(first), CategoricalDistribution(second)
+    assert are_equal(one, other) == (one == other)
+    assert not are_equal(one, FloatDistribution(0, 1)) and are_equal(one, one)
+
+
+def test_equal_choices_of_many_trials_are_not_compared_one_by_one() -> None:
+    choices = [[f"o{i}" for i in range(1000)] for _ in range(5)]
+    trials = [
+        create_trial(
+            value=1.0, params={"x": "o1"}, distributions={"x": CategoricalDistribution(own)}
+        )
+        for own in choices
+    ]
+    rows = [read_trial(trial, maximize=False) for trial in trials]
+    assert count_calls(lambda: StudyColumns(rows)) < 500
