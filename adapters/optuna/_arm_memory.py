@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
@@ -28,7 +29,7 @@ from ._arms import Arms, Cells, Choices, Split, promised_arm
 from ._steps import steps_of
 from ._study import Reading, StudyReader, View
 from ._union import UnionSpace
-from .space import Distributions, hyperparameter_of, infer_rules
+from .space import Distributions, are_equal, hyperparameter_of, infer_rules
 from .trials import Cost, StudyTrial
 
 _FULL = (TrialState.COMPLETE, TrialState.PRUNED)  # have asked for all of their parameters
@@ -88,6 +89,7 @@ class ArmMemory(StudyReader):
         self._unions: dict[int, Newest[UnionSpace]] = defaultdict(Newest)
         self._grids: dict[int, Newest[Grid | None]] = defaultdict(Newest)
         self._storages: dict[int, _private.ArmStorage] = {}
+        self.copies: dict[int | None, BaseSampler] = {}  # by arm, of a sampler that was given
         self.asked: BaseDistribution | None = None  # with which a trial served here asked for arms
         self._forget()
 
@@ -159,7 +161,7 @@ class ArmMemory(StudyReader):
         if index is not None:
             seen = self.parameters.setdefault(index, {})
             own = {n: d for n, d in row.distributions.items() if n != self._key}
-            if any(seen.get(n, d) != d for n, d in own.items()):
+            if not all(are_equal(seen.get(n, d), d) for n, d in own.items()):
                 self.endless.add(index)  # its range depends on others: no grid has all values
             seen |= own
             if any(isinstance(d, FloatDistribution) and d.step is None for d in [*seen.values()]):
@@ -178,7 +180,7 @@ class ArmMemory(StudyReader):
         """Whether a name was asked for with other choices, or as choices and as numbers."""
         first = self._first.get(name, distribution)
         is_choice = CategoricalDistribution in (type(first), type(distribution))
-        return name in self._changed or (is_choice and first != distribution)
+        return name in self._changed or (is_choice and not are_equal(first, distribution))
 
     # --- what the choice of an arm depends on ---------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -24,12 +24,11 @@ from ._arms import Arms, Choices
 from ._steps import Numeric
 from ._union import UnionSpace
 from .proposer_sampler import ProposerSampler
-from .seeded_sampler import Cache
 from .space import Distributions, single_value
 
 Factory = Callable[..., BaseSampler]
 Inner = BaseSampler | Factory | None
-Key = tuple[_private.StudyKey, int | None]  # of the study, and the arm
+Copies = dict[int | None, BaseSampler]  # by arm; that of None serves trials without one
 
 _REDRAWS = 3  # further draws where the arm has tried the configuration
 _PART = 1e-3  # Optuna's samplers divide by parts of a range down to this share of its width
@@ -66,7 +65,6 @@ class InnerSamplers:
         self._inner = inner
         self.default = inner is None  # whether the samplers are not the user's
         self.streams = streams
-        self._copies: Cache[Key, BaseSampler] = Cache()
 
     @cached_property
     def name(self) -> str:
@@ -74,12 +72,12 @@ class InnerSamplers:
         sampler = self._inner if isinstance(self._inner, BaseSampler) else self._fresh(1, 0)
         return type(sampler).__name__
 
-    def of_trial(self, key: Key, n_arms: int, number: int) -> BaseSampler:
-        """The sampler of trial ``number`` in the arm of ``key``."""
+    def of_trial(self, copies: Copies, arm: int | None, n_arms: int, number: int) -> BaseSampler:
+        """The sampler of trial ``number`` in an arm; ``copies`` are those of the study."""
         if isinstance(self._inner, BaseSampler):
-            if key not in self._copies:
-                self._copies.setdefault(key, copy.deepcopy(self._inner))
-            return self._copies[key]
+            if arm not in copies:
+                copies.setdefault(arm, copy.deepcopy(self._inner))
+            return copies[arm]
         return self._fresh(n_arms, self.streams.integer("inner", number))
 
     def of_name(self, sampler: BaseSampler, n_arms: int, index: Sequence[int]) -> BaseSampler:
@@ -91,10 +89,10 @@ class InnerSamplers:
             return sampler  # that of a proposer has streams by name, and knows what it proposed
         return self._fresh(n_arms, self.streams.integer("inner of a name", *index))
 
-    def reseed_rng(self) -> None:
+    def reseed_rng(self, copies: Iterable[BaseSampler]) -> None:
         """Reseed the copies; samplers seeded by the streams already differ between trials."""
         if isinstance(self._inner, BaseSampler):
-            for sampler in (self._inner, *self._copies.values()):
+            for sampler in (self._inner, *copies):
                 sampler.reseed_rng()
 
     def _fresh(self, n_arms: int, seed: int) -> BaseSampler:

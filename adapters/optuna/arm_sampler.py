@@ -131,7 +131,9 @@ class ArmSampler(SeededSampler):
 
     def reseed_rng(self) -> None:
         """Reseed the arms' samplers; the streams differ by the trial's number already."""
-        self._samplers.reseed_rng()
+        studies = list(self._studies.values())  # threads may add others meanwhile
+        copies = [sampler for known in studies for sampler in list(known.copies.values())]
+        self._samplers.reseed_rng(copies)
 
     def after_trial(
         self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
@@ -232,9 +234,8 @@ class ArmSampler(SeededSampler):
         if arms is not None and arm is not None:
             seen = known.study_of(study, arms, arm)
             grid = None if view is None else known.grid(view, arms, arm)
-        own = _private.study_key(study), arm
         n_arms = 1 if arms is None else len(arms)
-        sampler = self._samplers.of_trial(own, n_arms, trial.number)
+        sampler = self._samplers.of_trial(known.copies, arm, n_arms, trial.number)
         if isinstance(sampler, GridSampler | BruteForceSampler):
             grid = None  # they repeat nothing, and want to be asked in the objective's order
         return Pull(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable
 from functools import partial
@@ -18,6 +19,7 @@ from automl_plugins.adapters.optuna import (
     WeightedModelSampler,
     _private,
     arm_report,
+    seeded_sampler,
 )
 from automl_plugins.adapters.optuna._inner import tpe
 from automl_plugins.adapters.optuna.arm_sampler import ArmSampler
@@ -158,7 +160,7 @@ def test_the_start_up_scales_with_the_arms() -> None:
     assert [known["_n_startup_trials"] for known in made] == [10, 10, 10, 8, 5, 4, 3, 3]
     sampler = BanditSampler(policy=Even(), seed=0)
     run(sampler, 2, zoo)
-    fresh = sampler._samplers.of_trial((0, 0, 1), 16, 5)
+    fresh = sampler._samplers.of_trial({}, 1, 16, 5)
     assert isinstance(fresh, TPESampler) and fresh._n_startup_trials == 3
 
 
@@ -492,6 +494,19 @@ def test_reseeding_reaches_instances_only() -> None:
     run(sampler, 3, alike)
     sampler.reseed_rng()
     assert Counting.n == 5
+
+
+def test_copies_of_an_instance_leave_with_their_study(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Kept(RandomSampler):
+        """Counted by the garbage collector."""
+
+    monkeypatch.setattr(seeded_sampler, "_MAX_STUDIES", 2)
+    sampler = even(inner=Kept(seed=0))
+    for _ in range(6):
+        run(sampler, 5, alike)
+    gc.collect()
+    alive = sum(type(known) is Kept for known in gc.get_objects())
+    assert alive == 1 + 2 * 4  # of three arms, and of the first trial before they were known
 
 
 def test_an_arm_that_another_worker_has_promised_is_kept() -> None:
