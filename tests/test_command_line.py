@@ -187,6 +187,14 @@ def test_a_group_is_called_as_it_is_written(folder: Path) -> None:
     assert set(runs["table"]) == {f"grid/{name}" for name in names}
 
 
+def test_columns_of_a_curve_are_named_by_step(folder: Path) -> None:
+    curves = 'curves = { 9 = "s9", 10 = "s10" }'  # as texts, 10 is before 9
+    rows = [f"x,{c},{c},{c},{c}" for c in range(12)]
+    (folder / "grid.csv").write_text("\n".join(["data,C,score,s9,s10", *rows]))
+    (folder / "replay.toml").write_text(CONFIG.replace("maximize = true", curves))
+    assert len(replay_config(folder / "replay.toml")) == 2 * 2 * 12
+
+
 def test_rows_of_no_group_are_refused(capsys: Printed, folder: Path) -> None:
     (folder / "grid.csv").write_text("data,C,score\nx,1,2\n,2,3\n,3,4\n")
     assert main(["replay", "replay.toml"]) == 2

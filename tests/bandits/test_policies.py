@@ -434,6 +434,10 @@ def test_increasing_effort_remembers_how_often_it_ran_out() -> None:
     policy = IncreasingEffort(**FREE)
     assert set(choices(policy, records_of(pulls), [0, 1])) == {0, 1}
     assert set(choices(policy, records_of(pulls, running=[0]), [0, 1])) == {1}
+    # A better reward of arm 1 raises the effort of arm 0, which is not pulled any more.
+    jump = [(0, 0.5), (0, 0.52), (0, 0.51), (1, 0.5), (1, 0.52), (1, 0.9), (1, 0.3)]
+    assert plain_candidates(jump, [0, 1]) == {1}
+    assert set(choices(policy, records_of(jump), [0, 1])) == {1}
 
 
 # --- what they do -----------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from known_runs import BrokenStore, FakeStore
 from smac import RandomFacade, Scenario
 
 from automl_plugins.meta import MetaStore, TaskRecord, convert
+from automl_plugins.meta.recorder import Recorder
 from automl_plugins.records.trial import Status
 
 N = 12
@@ -187,6 +188,16 @@ def test_runs_without_times_are_told_apart_by_what_they_found(
         source = convert(found, kind)
         assert framework.add(recorder, source) == 5  # of another search, with the same numbers
         assert framework.add(recorder, source) == 0
+
+
+def test_long_names_of_searches_are_told_apart_by_their_ends(tmp_path: Path) -> None:
+    record = TaskRecord("t", [{"x": 1}], np.ones(1))
+    with MetaStore(tmp_path / "memory.db") as store:
+        recorder = Recorder(store, task="t")
+        for end in "ab":
+            found = [recorder.add(record, search="n" * 5000 + end, keys=["0"]) for _ in range(2)]
+            assert found == [1, 0]
+        assert len(store.searches()) == 2
 
 
 def test_a_store_that_breaks_does_not_stop_a_search(

@@ -257,6 +257,9 @@ def test_the_union_has_the_widest_ranges() -> None:
     zero.add(Constant("x", 0.0), Constant("n", 0))
     found = union(logarithmic, zero)
     assert (found["x"], found["n"]) == (Float("x", (0.0, 1.0)), Integer("n", (0, 9)))
+    # A single end that is no integer makes all of them floats.
+    halves = ConfigurationSpace({"x": (0.5, 2.5)})
+    assert union(ConfigurationSpace({"x": (1, 4)}), halves)["x"] == Float("x", (0.5, 4.0))
     with pytest.raises(ValueError, match="x is a number in one recorded space and a category"):
         union(a, ConfigurationSpace({"x": ["p", "q"]}))
 

@@ -466,3 +466,9 @@ def test_large_memories_keep_the_best_of_each_task_and_the_best_on_average() -> 
     # What few tasks have run is no best on average.
     few = memory_of({0.1: 0.0, 0.2: 1.0}, {0.3: 0.0, 0.4: 0.5, 0.5: 1.0}, {0.6: 0.0, 0.7: 1.0})
     assert performance(few, 3).candidates[:, 0].tolist() == [0.1, 0.3, 0.6]
+
+
+def test_the_best_on_average_is_the_best_whoever_has_run_it_more_often() -> None:
+    tasks = [{0.1 + i / 100: 0.0, 0.6: 0.2, **({0.5: 0.3} if i < 2 else {})} for i in range(4)]
+    found = performance(memory_of(*tasks), 2).candidates[:, 0].round(9)
+    assert 0.6 in found and 0.5 not in found

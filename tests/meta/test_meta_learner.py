@@ -84,6 +84,18 @@ def test_constant_losses_and_few_runs() -> None:
     assert len(MetaLearner().fit(data).predict(data.vectors, None)) == 2
 
 
+def test_of_a_large_memory_runs_of_all_tasks_are_drawn() -> None:
+    data = optimum_moves(5, 40)
+
+    def predicted(max_rows: int, seed: int) -> np.ndarray:
+        learner = MetaLearner(n_trees=20, max_rows=max_rows, random_state=seed)
+        return learner.fit(data).predict(data.vectors, None)
+
+    few, whole = predicted(60, 0), predicted(200, 0)
+    np.testing.assert_array_equal(few, predicted(60, 0))
+    assert not np.array_equal(few, whole) and not np.array_equal(few, predicted(60, 1))
+
+
 def test_errors() -> None:
     data = optimum_moves(2, 5)
     with pytest.raises(NotFittedError):

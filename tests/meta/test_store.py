@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import pickle
 import time
 import unittest.mock
@@ -452,6 +453,22 @@ def test_a_store_is_not_exported_onto_itself(tmp_path: Path) -> None:
             with pytest.raises(ValueError, match=r"runs\.json is the store itself"):
                 store.export(same)
         assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["all.json", "all.json.xz"])
+def test_an_export_replaces_the_one_before_and_nothing_else(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    with MetaStore(tmp_path / "store.db") as store:
+        store.record("wine", {"x": 1}, 0.1)
+        for _ in range(2):
+            store.export(path)
+        if name == "all.json":  # its length is part of the format
+            assert len(json.loads(path.read_bytes())["digest"]) == 32
+        for content in (b"no export", b"\xfd7zXZ\x00"):  # the second begins as xz does
+            path.write_bytes(content)
+            with pytest.raises(ValueError, match="no export has written it"):
+                store.export(path)
+            assert path.read_bytes() == content
 
 
 def test_filters_that_leave_nothing_are_named(store: MetaStore) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -66,10 +68,21 @@ def test_the_first_duration_counts() -> None:
     assert math.isnan(as_seconds())
 
 
+@pytest.fixture
+def in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Local time is nine hours ahead of UTC."""
+    monkeypatch.setenv("TZ", "JST-9")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("in_tokyo")
 def test_times() -> None:
     moment = datetime(2020, 1, 2, 3)
     assert unix_time(moment) == moment.replace(tzinfo=UTC).timestamp()
-    assert unix_time(moment, local=True) == moment.timestamp()
+    assert unix_time(moment, local=True) == unix_time(moment) - 9 * 3600
     # Simulated clocks have no daylight saving time.
     assert unix_time(datetime(2000, 7, 1), local=True) == unix_time(datetime(2000, 7, 1))
     assert math.isnan(unix_time(None)) and math.isnan(unix_time("2020-01-02"))

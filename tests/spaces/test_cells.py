@@ -406,6 +406,34 @@ def test_what_is_inactive_is_not_equal(domains: dict[str, Any], n: int) -> None:
         Configuration(space, decoded(part, row))
 
 
+@pytest.mark.parametrize(
+    ("when", "default"),
+    [
+        (lambda c, p: EqualsCondition(c, p, 4), 4),
+        (lambda c, p: NotEqualsCondition(c, p, 4), 1),
+        (lambda c, p: InCondition(c, p, [2, 4]), 4),
+        (lambda c, p: LessThanCondition(c, p, 4), 1),
+        (lambda c, p: GreaterThanCondition(c, p, 4), 5),
+    ],
+)
+@pytest.mark.parametrize("most", [4, 5])
+def test_what_an_inactive_number_is_not_equal_to(when: Any, default: int, most: int) -> None:
+    space = ConfigurationSpace()
+    size = Integer("size", (1, 6), default=default)
+    degree, shift = Integer("degree", (1, 3), default=1), Integer("shift", (0, 1))
+    space.add(size, degree, shift)
+    space.add(when(degree, size), NotEqualsCondition(shift, degree, 2))
+    part = restrict_space(space, {"size": Range(1, most)})
+    assert part is not None
+    every, left = VectorSpace(space).enumerate(99), VectorSpace(part).enumerate(99)
+    assert every is not None and left is not None
+    inside = [c for row in every if (c := decoded(space, row))["size"] <= most]
+    assert {tuple(sorted(decoded(part, row).items())) for row in left} == {
+        tuple(sorted(c.items())) for c in inside
+    }
+    assert len(left) == len(inside)
+
+
 # Bad input
 
 

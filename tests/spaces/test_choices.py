@@ -37,10 +37,10 @@ LISTS: list[list[Any]] = [
 KEPT: list[list[Any]] = [["a", "b"], [None, 1], [1, "1"], [1.5, True], [(1, 2), None]]
 
 
-def conditional(choices: list[Any]) -> ConfigurationSpace:
+def conditional(choices: list[Any], make: Any = categorical) -> ConfigurationSpace:
     """A child under the second choice."""
     space = ConfigurationSpace()
-    parent, child = categorical("x", choices), Float("y", (0.0, 1.0))
+    parent, child = make("x", choices), Float("y", (0.0, 1.0))
     space.add(parent, child)
     space.add(one_of(child, parent, [choices[1]]))
     return space
@@ -75,9 +75,10 @@ def test_conditions_tell_true_from_one(choices: list[Any]) -> None:
         assert are_identical(values_of(Configuration(space, vector=vector))["x"], choice)
 
 
+@pytest.mark.parametrize("make", [categorical, ordinal])
 @pytest.mark.parametrize("choices", [*LISTS[:5], *KEPT[:4]], ids=str)
-def test_spaces_are_written_copied_and_pickled(choices: list[Any]) -> None:
-    space = conditional(choices)
+def test_spaces_are_written_copied_and_pickled(choices: list[Any], make: Any) -> None:
+    space = conditional(choices, make)
     written = json.dumps(space.to_serialized_dict(ENCODERS))
     assert ConfigurationSpace.from_serialized_dict(json.loads(written), DECODERS) == space
     assert copy.deepcopy(space) == space and pickle.loads(pickle.dumps(space)) == space

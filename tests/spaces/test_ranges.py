@@ -213,13 +213,17 @@ def test_exact_ranges_are_stored_and_copied() -> None:
             float_range("x", 1e-14, 2e-14),
             integer_range("y", -(2**62), 2**62),
             integer_range("z", -(2**53) - 1, -(2**53) + 1834),  # no float is the low end
+            integer_range("listed", 2**53 - 100, 2**53 + 200),
         ]
     )
+    assert space["listed"].scale.listed  # type: ignore[attr-defined]
+    units = np.linspace(0.0, 1.0, 11)
     stored = parse_space(json.loads(json.dumps(plain_space(space))))
     for other in (stored, copy.deepcopy(space), pickle.loads(pickle.dumps(space))):
         assert other == space
         for name in space:
-            assert other[name].to_value(0.25) == space[name].to_value(0.25)
+            values = (each[name].to_value(units) for each in (other, space))
+            np.testing.assert_array_equal(*values)
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 13), (3, 10), (-4, 2)])

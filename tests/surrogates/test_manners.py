@@ -253,6 +253,8 @@ def test_another_seed_gives_another_output(name: str) -> None:
         (partial(DistanceAware, RandomForest()), {"max_rows": 0}, "max_rows must be .*>= 1"),
         (Blended, {"patience": 0.0}, "patience must be a finite number > 0, got 0.0"),
         (TwoStageTransfer, {"distance": "far"}, "distance must be one of 'ranks'"),
+        (TwoStageTransfer, {"scale": "log"}, "scale must be one of "),
+        (TwoStageTransfer, {"spread": "all"}, "spread must be one of 'votes', 'own'"),
         (TwoStageTransfer, {"ties": "none"}, "ties must be one of 'half', 'strict'"),
         (TwoStageTransfer, {"bandwidth": 0.0}, "bandwidth must be a finite number > 0"),
         (TwoStageTransfer, {"distance": "meta_features"}, "needs the meta-features"),

@@ -327,6 +327,14 @@ def test_trials_of_another_space_are_refused(tmp_path: Path) -> None:
     assert Path(path).read_bytes() == before
 
 
+def test_trials_need_not_be_refreshed() -> None:
+    whole, known = Trials(), Trials()
+    run(trials=whole)
+    known._insert_trial_docs(whole.trials[:6])
+    run(trials=known)
+    assert configs(known) == configs(whole) and len(known) == 15
+
+
 @pytest.mark.parametrize("content", [b"", b"some text", pickle.dumps({"a": 1})])
 def test_a_file_without_trials_is_refused_by_its_name(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "trials.pkl"
@@ -574,7 +582,22 @@ def test_any_executor_evaluates(make: Any) -> None:
         assert document["result"]["loss"] == loss_of(config)
         assert trials.trial_attachments(document)["a"] == b"b"
         assert note_of(document)["seconds"] >= 0.01
+        assert document["book_time"] <= document["refresh_time"]
     assert len(arm_report(trials, space()).rounds) == 3
+
+
+def test_executors_made_for_a_search_end_with_it() -> None:
+    made: list[ThreadPoolExecutor] = []
+
+    def make() -> ThreadPoolExecutor:
+        made.append(ThreadPoolExecutor(1))
+        return made[-1]
+
+    run(executor=make, n_workers=2)
+    assert made
+    for executor in made:
+        with pytest.raises(RuntimeError, match="after shutdown"):
+            executor.submit(print)
 
 
 @pytest.mark.parametrize(("n", "pool", "options"), [(3, 8, {"n_workers": 3}), (4, 4, {})])

@@ -655,6 +655,15 @@ def test_the_independent_sampler_of_another_learns(monkeypatch: pytest.MonkeyPat
     assert {explain(trial).origin for trial in study.trials} == {"independent"}
 
 
+def test_the_independent_sampler_of_another_survives_a_model_that_fails() -> None:
+    own = SurrogateSampler(surrogate=Broken(), n_startup_trials=3, seed=0)
+    sampler = optuna.samplers.CmaEsSampler(
+        independent_sampler=own, warn_independent_sampling=False, seed=0
+    )
+    study = search(sampler, lambda t: t.suggest_categorical("c", list("abcd")) != "c", 12)
+    assert {trial.params["c"] for trial in study.trials} == set("abcd")
+
+
 def test_multi_objective_studies_are_refused_and_nothing_is_lost() -> None:
     study = optuna.create_study(directions=["minimize", "maximize"], sampler=GBQRSampler(seed=0))
     study.add_trial(
