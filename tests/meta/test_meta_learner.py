@@ -84,7 +84,7 @@ def test_constant_losses_and_few_runs() -> None:
     assert len(MetaLearner().fit(data).predict(data.vectors, None)) == 2
 
 
-def test_of_a_large_memory_runs_of_all_tasks_are_drawn() -> None:
+def test_of_a_large_memory_some_runs_are_drawn() -> None:
     data = optimum_moves(5, 40)
 
     def predicted(max_rows: int, seed: int) -> np.ndarray:

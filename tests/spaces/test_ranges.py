@@ -222,8 +222,8 @@ def test_exact_ranges_are_stored_and_copied() -> None:
     for other in (stored, copy.deepcopy(space), pickle.loads(pickle.dumps(space))):
         assert other == space
         for name in space:
-            values = (each[name].to_value(units) for each in (other, space))
-            np.testing.assert_array_equal(*values)
+            expected = space[name].to_value(units)
+            np.testing.assert_array_equal(other[name].to_value(units), expected)
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 13), (3, 10), (-4, 2)])
