@@ -153,7 +153,9 @@ class _Loop(SMBO):
         scenario = self._scenario
         if not self._overwrite and self.exists(folder := scenario.output_directory):
             known = Scenario.load(folder)
-            if _without_limits(scenario) == _without_limits(known):
+            # Saving also writes the space, which what SMAC compares leaves out.
+            same_space = scenario.configspace == known.configspace
+            if same_space and _without_limits(scenario) == _without_limits(known):
                 scenario.save()
         super()._initialize_state()
         # It may have been saved as finished within lower limits.
