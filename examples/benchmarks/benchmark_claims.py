@@ -1,6 +1,7 @@
 """Overhead, failing regions and cost awareness, measured beside Optuna's TPE in the same run.
 
 benchmark_claims.py overhead  # ms of a trial, 10 floats, 50 parameters, branches, XGBoost's names
+benchmark_claims.py overhead --spaces wide options many --at 100 --cycles 5 --repeats 1
 benchmark_claims.py failures
 benchmark_claims.py chance  # failures that no configuration is to blame for
 benchmark_claims.py cost  # needs the recorded runs
@@ -66,7 +67,19 @@ def boosting(trial: optuna.Trial) -> float:
     return sum((x - 0.4) ** 2 for x in [*shares, *logs, sizes[0], sizes[1] / 12])
 
 
+def wide(trial: optuna.Trial) -> float:
+    """200 floats."""
+    return sum((trial.suggest_float(f"x{i}", 0, 1) - 0.4) ** 2 for i in range(200))
+
+
+def options(trial: optuna.Trial, n: int) -> float:
+    """5 floats, and a choice of ``n`` options without parameters of its own."""
+    value = sum((trial.suggest_float(f"x{i}", 0, 1) - 0.4) ** 2 for i in range(5))
+    return value + trial.suggest_categorical("choice", range(n)) / n
+
+
 SPACES = {"floats": floats, "mixed": mixed, "branches": branches, "boosting": boosting}
+LARGE = {"wide": wide, "options": partial(options, n=300), "many": partial(options, n=3_000)}
 
 
 def milliseconds(
@@ -108,7 +121,7 @@ def overhead(
         times: dict[str, list[float]] = {name: [] for name in samplers}
         for _ in range(repeats):
             for name, make in samplers.items():
-                times[name] += milliseconds(make, SPACES[space], n_trials, cycles)
+                times[name] += milliseconds(make, (SPACES | LARGE)[space], n_trials, cycles)
         for name, values in times.items():
             median, mean = np.median(values), np.mean(values)
             ratio = mean / np.mean(times["TPESampler"])
@@ -215,4 +228,4 @@ def cost(every: int = 6, seeds: int = 3, n_jobs: int = 1) -> None:
 
 
 if __name__ == "__main__":
-    run_command(__doc__, overhead, failures, chance, cost, spaces=SPACES)
+    run_command(__doc__, overhead, failures, chance, cost, spaces=SPACES | LARGE)
