@@ -79,7 +79,11 @@ def options(trial: optuna.Trial, n: int) -> float:
 
 
 SPACES = {"floats": floats, "mixed": mixed, "branches": branches, "boosting": boosting}
-LARGE = {"wide": wide, "options": partial(options, n=300), "many": partial(options, n=3_000)}
+LARGE: dict[str, Callable[[optuna.Trial], float]] = {
+    "wide": wide,
+    "options": partial(options, n=300),
+    "many": partial(options, n=3_000),
+}
 
 
 def milliseconds(
