@@ -220,7 +220,7 @@ def _read_sources(sources: Sequence[str]) -> pd.DataFrame | list[object]:
     from .frameworks import owner_of
     from .replay.csv_files import read_comparison
 
-    files = [source for source in sources if source.endswith((".csv", ".csv.gz"))]
+    files = [source for source in sources if source.lower().endswith((".csv", ".csv.gz"))]
     if len(files) == len(sources):
         return read_comparison([check_exists(file) for file in files])
     if files:
@@ -318,8 +318,9 @@ def _find_task(store: MetaStore, name: str, *, printed: bool = False) -> MetaTas
     if printed and name not in tasks and len(alike) == 1:
         return alike[0]
     if name not in tasks:
-        known = ", ".join(islice(tasks, 10)) or "none"
-        raise ValueError(f"{store} has no task {name!r}; it has {known}.")
+        # A name that is not printed as it is written is shown as it would be written in Python.
+        shown = (known if one_line(known) == known else repr(known) for known in islice(tasks, 10))
+        raise ValueError(f"{store} has no task {name!r}; it has {', '.join(shown) or 'none'}.")
     return tasks[name]
 
 

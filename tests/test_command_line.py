@@ -326,6 +326,9 @@ def test_a_task_is_shown_by_what_is_printed_of_its_name(capsys: Printed) -> None
     assert "has no task 'c d'" in capsys.readouterr().err
     # What is deleted has to be named exactly.
     assert main(["store", "delete", "names.db", "--task", "a b", "--yes"]) == 2
+    capsys.readouterr()
+    assert main(["store", "delete", "names.db", "--task", "a b"]) == 2
+    assert r"has no task 'a b'; it has 'a\nb', " in capsys.readouterr().err
 
 
 def test_names_that_a_terminal_cannot_write_are_escaped(

@@ -245,6 +245,7 @@ class ArmMemory(StudyReader):
             status=view.facts("status")[pulled].astype(np.int64),
             reward_range=self._range,
             infeasible=violated,
+            maximize=self.maximize,
         )
 
     # --- one arm --------------------------------------------------------------------------

@@ -20,7 +20,8 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from automl_plugins.records.trial import CLOCK_START, as_number
+from automl_plugins.proposers.explanation import finite_parts
+from automl_plugins.records.trial import CLOCK_START, as_number, finite_or_none
 
 _PREFIX = "automl_plugins"
 _OVERHEAD = f"{_PREFIX}:overhead"
@@ -166,11 +167,11 @@ def enqueued_values(trial: FrozenTrial) -> dict[str, Any]:
 
 def read_shares(trial: FrozenTrial | Trial) -> tuple[float, dict[str, float]] | None:
     """The search's own share and those of the sources; None if nothing valid is stored."""
-    content: Any = trial.user_attrs.get(_SOURCES)
-    try:
-        return float(content["own"]), {str(n): float(s) for n, s in content["sources"].items()}
-    except (AttributeError, KeyError, TypeError, ValueError):  # absent, or the user's own
+    content = trial.user_attrs.get(_SOURCES)
+    if not isinstance(content, Mapping):  # absent, or the user's own
         return None
+    own, shares = finite_or_none(content.get("own")), finite_parts(content.get("sources"))
+    return None if own is None or shares is None else (own, shares)
 
 
 def given_values(study: Study, trial: FrozenTrial) -> dict[str, Any]:

@@ -43,6 +43,8 @@ from .trials import (
     write_note,
 )
 
+_DECIMALS = 13  # of a number in a ``Configuration`` of ConfigSpace
+
 # --- searches -------------------------------------------------------------------------------
 
 
@@ -205,8 +207,10 @@ def write_history(
     history = RunHistory()
     repeats: Counter[Configuration] = Counter()
     clock = 0.0
+    n_rounded = 0
     for i, values in enumerate(record.configurations):
         config = as_configuration(space, to_vector(space, values))
+        n_rounded += not _is_kept(values, config)
         seconds, end = float(record.seconds[i]), float(record.times[i])
         length = 0.0 if math.isnan(seconds) else seconds
         if math.isnan(end):  # a simulated clock, whose times ``known_times`` ignores
@@ -223,7 +227,23 @@ def write_history(
             additional_info={NOTE: note},
         )
         repeats[config] += 1
+    if n_rounded:
+        warnings.warn(
+            f"SMAC rounds real numbers to {_DECIMALS} decimals: in {n_rounded} of {len(record)}"
+            " runs a value changes by more than a millionth of it, and values that become equal"
+            " count as one configuration with several seeds.",
+            stacklevel=level_of_caller(),
+        )
     return history
+
+
+def _is_kept(values: Mapping[str, Any], config: Configuration) -> bool:
+    """Whether the real numbers of the configuration are those given."""
+    return all(
+        math.isclose(values[name], value, rel_tol=1e-6)
+        for name, value in config.items()
+        if isinstance(value, float) and name in values
+    )
 
 
 def _worst(record: TaskRecord) -> float:

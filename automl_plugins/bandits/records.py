@@ -184,22 +184,28 @@ class RewardScale:
 
     @classmethod
     def of(
-        cls, losses: npt.ArrayLike, reward_range: tuple[float, float] | None = None
+        cls,
+        losses: npt.ArrayLike,
+        reward_range: tuple[float, float] | None = None,
+        *,
+        maximize: bool = False,
     ) -> RewardScale:
         """The scale for the losses (n,) known so far; NaN and infinite ones do not count.
 
-        Losses in [0, 1] (errors) give 1 - loss and losses in [-1, 0] (negated scores) give -loss.
-        All others are rescaled, see ``spanning``. A ``reward_range``, the losses with reward 1
-        and 0, of ``loss_range``, overrides all rules.
+        Losses in [0, 1] (errors) give 1 - loss and losses in [-1, 0] (negated scores) give -loss;
+        where all are 0, ``maximize`` says which they are. All others are rescaled, see
+        ``spanning``. A ``reward_range``, the losses with reward 1 and 0, of ``loss_range``,
+        overrides all rules.
         """
         if reward_range is not None:
             return cls(*reward_range, "rewards are scaled by the given range")
         values = np.asarray(losses, dtype=np.float64)
         values = np.clip(values[np.isfinite(values)], -HUGE, HUGE)
-        if not len(values) or (values.min() >= 0.0 and values.max() <= 1.0):
-            return cls(0.0, 1.0, "losses lie in [0, 1]: the reward is 1 - loss")
-        if values.min() >= -1.0 and values.max() <= 0.0:
-            return cls(-1.0, 0.0, "scores lie in [0, 1]: the reward is the score")
+        errors = cls(0.0, 1.0, "losses lie in [0, 1]: the reward is 1 - loss")
+        scores = cls(-1.0, 0.0, "scores lie in [0, 1]: the reward is the score")
+        for scale in (scores, errors) if maximize else (errors, scores):
+            if ((scale.best <= values) & (values <= scale.worst)).all():
+                return scale
         reason = "values lie outside [0, 1]: {worst:g} counts as reward 0 and {best:g} as 1"
         return replace(cls.spanning(values), reason=reason)
 
@@ -255,6 +261,7 @@ class Pulls:
         status: npt.ArrayLike,
         reward_range: tuple[float, float] | None = None,
         infeasible: BoolArray | None = None,
+        maximize: bool = False,
     ) -> Pulls:
         """The pulls, with rewards on the scale of their losses; see ``RewardScale.of``.
 
@@ -265,7 +272,7 @@ class Pulls:
         bad = np.isposinf(values)  # -inf, the best there is, has reward 1
         if infeasible is not None:
             bad |= infeasible & ~np.isnan(values)
-        scale = RewardScale.of(values[~bad], reward_range)
+        scale = RewardScale.of(values[~bad], reward_range, maximize=maximize)
         rewards = scale.rewards(values)
         rewards[bad] = 0.0
         if infeasible is not None:

@@ -182,7 +182,7 @@ class Explanation:
         ``origin`` is used where no valid one is stored.
         """
         facts = stored if isinstance(stored, Mapping) else {}
-        shares = _parts(facts.get("shares"))
+        shares = finite_parts(facts.get("shares"))
         return cls.from_facts(
             number,
             {**facts, "value": facts.get("loss")},
@@ -282,10 +282,10 @@ def read_parts(facts: Any, which: Parts) -> dict[str, float] | None:
 
     The largest comes first.
     """
-    return _parts(facts.get(which)) if isinstance(facts, Mapping) else None
+    return finite_parts(facts.get(which)) if isinstance(facts, Mapping) else None
 
 
-def _parts(given: Any) -> dict[str, float] | None:
+def finite_parts(given: Any) -> dict[str, float] | None:
     """Finite numbers by name, largest first; None for anything but a mapping."""
     if not isinstance(given, Mapping):
         return None

@@ -222,7 +222,7 @@ def _scaled_regret(
         (high == low, "All losses are equal, so their regret is 0"),
         (np.isnan(low), "No method has a result, so all have regret 1"),
         (
-            rescale(middle, low, high) < _CROWDED,
+            (high > low) & (rescale(middle, low, high) < _CROWDED),
             "Half of all losses are in the lowest hundredth of the scale, which the largest loss"
             " of any method sets: ADTM and Wilcoxon's test count other tables more",
         ),
@@ -280,7 +280,9 @@ def searches_frame(
     """
     searches, notes = _label_searches(data, label)
     places = [join_names((s.table, s.method, f"seed {s.seed}")) for s in searches]
-    if twice := repeated(places):
+    labels = [(s.table, s.method, s.seed) for s in searches]
+    if repeated(labels):
+        twice = repeated(places)
         raise ValueError(
             f"Several searches have the same task, method and seed: {'; '.join(twice[:3])}. Name"
             " them by label=... or by a mapping {(task, method, seed): search}."

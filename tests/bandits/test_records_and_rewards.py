@@ -82,6 +82,16 @@ def test_losses_that_are_errors_or_scores_are_taken_as_they_are() -> None:
     assert RewardScale.of([]).rewards([0.25]).tolist() == [0.75]
 
 
+def test_scores_that_are_all_0_are_the_worst() -> None:
+    """So are errors that are all 0 the best: only the direction tells them apart."""
+    scale = RewardScale.of([-0.0, -0.0], maximize=True)
+    assert scale.rewards([-0.0, -0.25]).tolist() == [0.0, 0.25]
+    assert "the reward is the score" in scale.describe(maximize=True)
+    assert RewardScale.of([0.0, 0.0]).rewards([0.0, 0.25]).tolist() == [1.0, 0.75]
+    # Negated errors are maximised, too.
+    assert RewardScale.of([0.0, 0.5], maximize=True).rewards([0.5]).tolist() == [0.5]
+
+
 def test_other_losses_are_rescaled_and_one_diverged_run_does_not_hide_the_rest() -> None:
     scale = RewardScale.of([2.0, 4.0, 6.0])
     np.testing.assert_allclose(scale.rewards([2.0, 4.0, 6.0]), [1.0, 0.5, 0.0])

@@ -13,6 +13,7 @@ import time
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
 
@@ -218,6 +219,18 @@ def test_a_busy_store_is_read_and_told(path: Path) -> None:
             assert time.monotonic() - begin > 0.1
             other.execute("ROLLBACK")
             assert store.record("t", {"x": 1}, 0.5)
+
+
+def test_a_wait_of_years_is_one(path: Path) -> None:
+    """SQLite counts milliseconds in 32 bits: more of them overflow, and it would not wait."""
+    with contextlib.closing(sqlite3.connect(path, check_same_thread=False)) as other:
+        other.isolation_level = None
+        other.execute("BEGIN IMMEDIATE")
+        with MetaStore(path, timeout=1e12) as store, ThreadPoolExecutor(1) as pool:
+            writing = pool.submit(store.record, "t", {"x": 1}, 0.5)
+            assert not wait([writing], timeout=0.2).done  # it waits, however slow the machine
+            other.execute("ROLLBACK")
+            assert writing.result(60)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -265,6 +265,13 @@ def test_tables_without_a_difference_are_noted() -> None:
     assert noted(comparison, "regret is 0, on: x.")
     assert noted(comparison, "No method has a result", "on: y.")
     assert comparison.pairs["p_finner"].tolist() == [1.0]
+    assert not noted(comparison, "lowest hundredth")
+
+
+def test_tables_with_one_far_loss_are_noted() -> None:
+    losses = {"x": [1.0, 2.0, 1e6, 3.0], "y": [1.0, 2.0, 5.0, 3.0]}
+    comparison = compare(tidy({(t, m, 0): losses[t] for t in losses for m in "AB"}))
+    assert noted(comparison, "lowest hundredth of the scale", "on: x.")
 
 
 @pytest.mark.parametrize("budgets", [None, [2, 4]])
@@ -380,6 +387,13 @@ def test_a_mapping_names_searches() -> None:
     assert_same(compare(dict(zip(keys, nameless, strict=True))), compare(SEARCHES))
     seeded = {(*key, 7): s for key, s in zip(keys, nameless, strict=True)}
     assert_same(compare(seeded), compare(SEARCHES))
+
+
+def test_names_with_commas_are_told_apart() -> None:
+    names = [("a, b", "c"), ("a", "b, c"), ("a, b", "b, c"), ("a", "c")]
+    runs = [search("", "", [float(i), 0.0]) for i in range(4)]
+    comparison = compare(dict(zip(names, runs, strict=True)))
+    assert set(comparison.methods) == {"c", "b, c"} and len(comparison.budgets[0].scores) == 2
 
 
 def test_searches_without_seeds_are_numbered() -> None:

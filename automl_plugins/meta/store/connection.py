@@ -30,6 +30,7 @@ _ATTEMPTS = 6  # of a transaction that others disturb; the waits between them ad
 RESCUE = "Restore a copy or an export of it, or save what is left with sqlite3 FILE .recover."
 _DAMAGED = ("malformed", "not a database", "corrupt", "could not decode")  # as SQLite says it
 _FULL = ("is full", "no space", "disk i/o error")
+_LONGEST_WAIT = (2**31 - 1) // 1000  # seconds; SQLite counts milliseconds in 32 bits
 _DEADLOCK = ("40001", "40P01")  # SQLSTATE of serialisation failures and deadlocks
 
 
@@ -88,7 +89,7 @@ class Database:
 
     def __init__(self, url: URL, *, timeout: float) -> None:
         self.url = url
-        self.timeout = timeout
+        self.timeout = min(timeout, _LONGEST_WAIT)
         self._lock = threading.Lock()
         self._engine: Engine | None = None
         _databases.add(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import optuna
@@ -319,6 +320,18 @@ def test_damaged_attributes_are_left_out(damage: Any) -> None:
             why = explain(stored)
             assert isinstance(why, Explanation) and str(why).endswith(".")
             assert "nan" not in str(why)
+
+
+def test_shares_that_are_no_numbers_are_left_out() -> None:
+    study = search(RandomSampler(seed=0), zoo, 1)
+    for own, share in ((0.6, 0.4), (0.6, math.nan), (math.nan, 0.4)):
+        trial = study.ask()
+        zoo(trial)
+        trial.set_user_attr("automl_plugins", {"origin": "model"})
+        trial.set_user_attr("automl_plugins:sources", {"own": own, "sources": {"a": share}})
+        study.tell(trial, 1.0)
+    assert source_shares(study) == {1: {"a": 0.4}, 2: {}}
+    assert not any("nan" in str(explain(trial)) for trial in study.trials)
 
 
 def test_a_retried_trial_does_not_keep_why_the_dead_one_was_proposed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from automl_plugins.adapters.smac import (
     optimizer,
 )
 from automl_plugins.adapters.smac._private import quiet
-from ConfigSpace import Configuration, ConfigurationSpace
+from ConfigSpace import Configuration, ConfigurationSpace, Float
 from known_runs import FakeStore
 from smac import HyperbandFacade, RandomFacade, RunHistory, Scenario
 from smac.callback import Callback
@@ -214,6 +215,17 @@ def test_a_repeated_configuration_is_written_with_another_seed() -> None:
     assert [value.cost for value in failed.values()] == [1.0, 9.0, 3.0]
     with pytest.raises(ValueError, match="crash_cost must be a number, got 'a'"):
         ADAPTER.write_history(record, crash_cost="a")
+
+
+def test_values_that_smac_rounds_are_warned_of() -> None:
+    where = ConfigurationSpace({"x": Float("x", (1e-13, 1.0), log=True), "y": (0.0, 1.0)})
+    rows = [{"x": 3.46e-13, "y": 0.0}, {"x": 3.14e-13, "y": 0.0}, {"x": 0.1, "y": 1 / 3}]
+    with pytest.warns(UserWarning, match=r"13 decimals: in 2 of 3 runs a value changes") as warned:
+        ADAPTER.write_history(TaskRecord("t", rows, np.arange(3.0), space=where))
+    assert warned[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ADAPTER.write_history(TaskRecord("t", rows[2:], np.zeros(1), space=where))
 
 
 def test_a_deterministic_scenario_continues_from_repeated_runs(tmp_path: Path) -> None:
