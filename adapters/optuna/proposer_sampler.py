@@ -212,6 +212,7 @@ class ProposerSampler(SeededSampler):
                 kind = int if isinstance(param_distribution, IntDistribution) else float
                 found = value_in(param_distribution, value, nearest=type(value) is kind)
                 if found is not ABSENT:
+                    _publish_value(study, trial, param_name, param_distribution, found)
                     return found
             view = self._reader(study).view(study, trial)
             # Parameters that others have shown since could not be in this trial's proposal; there
@@ -321,8 +322,7 @@ class ProposerSampler(SeededSampler):
             view = self._reader(study).view(study, trial)
             taken = taken_values([*view.columns, *view.running], name, others)
         value = value_at(distribution, position, taken)
-        internal = {name: float(distribution.to_internal_repr(value))}
-        _private.write_proposal(study, trial, proposed | internal)
+        _publish_value(study, trial, name, distribution, value)
         return value
 
     def _await_others(self, study: Study, trial: FrozenTrial, view: View) -> View:
@@ -399,6 +399,19 @@ class ProposerSampler(SeededSampler):
     def _warn_once(self, study: Study, message: str, about: str) -> None:
         if self._reader(study).first_time(about):
             _logger.warning(f"{self}: {message}")
+
+
+def _publish_value(
+    study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution, value: Any
+) -> None:
+    """Publish what the joint proposal became for a parameter as the objective asks for it.
+
+    Its name, the order of its choices or its steps may have been others.
+    """
+    proposed = _private.read_proposal(trial)
+    internal = float(distribution.to_internal_repr(value))
+    if proposed.get(name) != internal:
+        _private.write_proposal(study, trial, proposed | {name: internal})
 
 
 def _silent(trial: FrozenTrial, view: View) -> list[int]:
