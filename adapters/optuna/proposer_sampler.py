@@ -15,6 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins._arguments import did_you_mean
 from automl_plugins.meta.names import spelling
+from automl_plugins.newest import Newest
 from automl_plugins.proposers.proposal import (
     MOST_ASKING,
     Proposal,
@@ -104,6 +105,7 @@ class ProposerSampler(SeededSampler):
         self._warn_independent_sampling = warn_independent_sampling
         self._cost = check_cost(cost)
         self._foresight = foresight
+        self._declared: Newest[UnionSpace] = Newest()  # the space, if it was made already
         self._readers: Cache[_private.StudyKey, StudyReader] = Cache()
         self._asked: Cache[_private.TrialKey, _Asked] = Cache()
         # Trials of this process, and those of others that were awaited in vain.
@@ -352,7 +354,7 @@ class ProposerSampler(SeededSampler):
         return self._proposer
 
     def _reader(self, study: Study) -> StudyReader:
-        known = self._cost, self._search_space, self._ordinal, self._foresight
+        known = self._cost, self._search_space, self._ordinal, self._foresight, self._declared
         return self._readers.of(_private.study_key(study), lambda: StudyReader(study, *known))
 
     def _note(
