@@ -292,7 +292,9 @@ def remembered() -> optuna.Study:
 
 @pytest.mark.parametrize("sampler", [AutoSampler, TSTSampler, BlendedSampler])
 def test_a_memory_has_no_share_in_a_trial_that_asks_for_nothing_of_it(sampler: Any) -> None:
-    both = lambda t: t.suggest_float("a", 0, 1) + t.suggest_float("b", 0, 1)  # noqa: E731
+    def both(trial: optuna.Trial) -> float:
+        return trial.suggest_float("a", 0, 1) + trial.suggest_float("b", 0, 1)
+
     study = search(sampler([remembered()], seed=1), both, 1)
     said = explain(study.trials[0])
     assert (said.origin, said.own_share, said.shares) == ("independent", None, None)
