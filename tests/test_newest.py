@@ -29,3 +29,12 @@ def test_equal_spaces_are_two() -> None:
     value = kept.get(one, list)
     assert kept.get(one, list) is value
     assert kept.get(two, list) is not value
+
+
+def test_a_copy_begins_with_the_value_and_goes_its_own_way() -> None:
+    kept: Newest[list[int]] = Newest()
+    value = kept.get(1, list)
+    copy = kept.copy()
+    assert copy.get(1, list) is value
+    copy.get(2, list)
+    assert kept.get(1, list) is value

@@ -89,7 +89,8 @@ class ArmMemory(StudyReader):
         self._unions: dict[int, Newest[UnionSpace]] = defaultdict(Newest)
         self._grids: dict[int, Newest[Grid | None]] = defaultdict(Newest)
         self._storages: dict[int, _private.ArmStorage] = {}
-        self.copies: dict[int | None, BaseSampler] = {}  # by arm, of a sampler that was given
+        # By arm, of a sampler that was given, if they can be made anew from the trials, too.
+        self.copies: dict[int | None, BaseSampler] = {}
         self.asked: BaseDistribution | None = None  # with which a trial served here asked for arms
         self._forget()
 

@@ -77,6 +77,7 @@ class StudyReader:
     """Reads one study: its trials, each once, its conditions and its search space.
 
     ``declared`` are the distributions known up front; see ``ProposerSampler`` for the others.
+    ``space`` has one that was made before the study was read, by its ``key_of_space``.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class StudyReader:
         declared: Distributions,
         ordinal: Mapping[str, Sequence[Any]],
         foresight: Foresight | None = None,
+        space: Newest[UnionSpace] | None = None,
     ) -> None:
         self._storage = _private.storage_of(study)  # kept alive: its ``id`` is a key of caches
         self.maximize = is_maximized(study)  # whether larger objective values are better
@@ -98,7 +100,7 @@ class StudyReader:
         self._reported: set[Any] = set()  # events, see ``first_time``
         self._begun: int | None = None  # number of the first trial that the study was read for
         self._conditions: tuple[int, list[Rule], set[str]] = (-1, [], set())
-        self._space: Newest[UnionSpace] = Newest()
+        self._space = Newest[UnionSpace]() if space is None else space.copy()
         self._of_space: Newest[StudyColumns] = Newest()
         # The space, the last finished trial, and the ``_rows`` of all of them.
         self._finished: tuple[UnionSpace, StudyTrial, FloatArray] | None = None
@@ -196,8 +198,7 @@ class StudyReader:
         rules, gone = self._rules(view)
         known = view.distributions | dict(asked)  # what is asked for is there, whatever was
         distributions = {n: d for n, d in known.items() if n not in gone or n in asked}
-        # A range from 0 to 1 equals ``POSITION``.
-        key = (distributions, rules, [n for n, d in distributions.items() if d is POSITION])
+        key = key_of_space(distributions, rules)
         return self._space.get(key, lambda: UnionSpace(distributions, rules, self._ordinal))
 
     def _rules(self, view: View) -> tuple[list[Rule], set[str]]:
@@ -261,6 +262,12 @@ class StudyReader:
         rows = np.concatenate([finished, _rows(view.running.trials, union)])
         vectors, missing = rows[:, 0], rows[:, 1] > 0
         return History.of_trials(columns, view.running, vectors=vectors, missing=missing)
+
+
+def key_of_space(distributions: Distributions, rules: list[Rule]) -> object:
+    """What a search space is made of."""
+    # A range from 0 to 1 equals ``POSITION``.
+    return distributions, rules, [n for n, d in distributions.items() if d is POSITION]
 
 
 def _rows(trials: Sequence[StudyTrial], union: UnionSpace) -> FloatArray:

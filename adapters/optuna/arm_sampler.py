@@ -235,7 +235,8 @@ class ArmSampler(SeededSampler):
             seen = known.study_of(study, arms, arm)
             grid = None if view is None else known.grid(view, arms, arm)
         n_arms = 1 if arms is None else len(arms)
-        sampler = self._samplers.of_trial(known.copies, arm, n_arms, trial.number)
+        own = _private.arm_key(study, arm)
+        sampler = self._samplers.of_trial(own, seen, known.copies, n_arms, trial.number)
         if isinstance(sampler, GridSampler | BruteForceSampler):
             grid = None  # they repeat nothing, and want to be asked in the objective's order
         return Pull(

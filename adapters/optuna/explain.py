@@ -41,9 +41,12 @@ def explain(trial: FrozenTrial | Trial) -> Explanation:
     facts = _private.read_explanation(frozen)
     own, shares = _private.read_shares(frozen) or (None, None)
     arm = ArmFacts.from_dict(_private.read_arm_facts(frozen))
-    held = facts.get("fixed")
-    names = {*enqueued, *(held if isinstance(held, list) else ())}
-    fixed = [name for name in sorted(frozen.params) if name in names]
+    fixed = _fixed(frozen, enqueued)
+    joint = facts.get("origin") in ("model", "design", "random")
+    independent = _independent(frozen, fixed) if joint else []
+    if joint and _is_unused(frozen, fixed):
+        facts = {"origin": "independent"} if independent else {}
+        own, shares, independent = None, None, []
     if _is_given(frozen, enqueued):
         origin = _design(frozen) or "enqueued"
         facts, own, shares = {"origin": origin}, None, None
@@ -58,7 +61,6 @@ def explain(trial: FrozenTrial | Trial) -> Explanation:
         origin = "constant" if frozen.state.is_finished() else "pending"
     else:  # a sampler of this package stores its own time with each trial that it served
         origin = "independent" if _private.read_overhead(frozen) else "foreign"
-    joint = facts.get("origin") in ("model", "design", "random")
     return Explanation.from_facts(
         frozen.number,
         facts,
@@ -67,7 +69,7 @@ def explain(trial: FrozenTrial | Trial) -> Explanation:
         arm=arm,
         origin=origin,
         fixed=fixed,
-        independent=_independent(frozen, fixed) if joint else (),
+        independent=independent,
     )
 
 
@@ -79,14 +81,14 @@ def source_shares(study: Study) -> dict[int, dict[str, float]]:
 
     Returns:
         Shares by name of the source, by number of the trial; trials that no such sampler proposed
-        are absent.
+        are absent, and so are those of which no value is of a joint proposal.
 
     Raises:
         TypeError: For anything but a study.
     """
     check_study("source_shares", study)
-    found = {t.number: _private.read_shares(t) for t in study.get_trials(deepcopy=False)}
-    return {number: shares[1] for number, shares in found.items() if shares is not None}
+    stored = ((t, _private.read_shares(t)) for t in study.get_trials(deepcopy=False))
+    return {t.number: shares[1] for t, shares in stored if shares and _is_credited(t)}
 
 
 def member_trust(study: Study) -> dict[int, dict[str, float]]:
@@ -96,15 +98,42 @@ def member_trust(study: Study) -> dict[int, dict[str, float]]:
         study: A study of ``AutoSampler``.
 
     Returns:
-        Probabilities by name of the member, by number of the trial; trials that the committee did
-        not propose are absent.
+        Probabilities by name of the member, by number of the trial; trials of which the committee
+        proposed no value are absent.
 
     Raises:
         TypeError: For anything but a study.
     """
     check_study("member_trust", study)
-    stored = ((t.number, _private.read_explanation(t)) for t in study.get_trials(deepcopy=False))
-    return {number: trust for number, facts in stored if (trust := read_parts(facts, "trust"))}
+    trials = study.get_trials(deepcopy=False)
+    stored = ((t, read_parts(_private.read_explanation(t), "trust")) for t in trials)
+    return {t.number: trust for t, trust in stored if trust and _is_credited(t)}
+
+
+def _fixed(trial: FrozenTrial, enqueued: Mapping[str, Any]) -> list[str]:
+    """Names of the parameters whose values the user decided beforehand."""
+    held = _private.read_explanation(trial).get("fixed")
+    names = {*enqueued, *(held if isinstance(held, list) else ())}
+    return [name for name in sorted(trial.params) if name in names]
+
+
+def _is_credited(trial: FrozenTrial) -> bool:
+    """Whether a value of a trial is of its joint proposal, or may be once it is asked for."""
+    enqueued = _private.enqueued_values(trial)
+    return not (_is_given(trial, enqueued) or _is_unused(trial, _fixed(trial, enqueued)))
+
+
+def _is_unused(trial: FrozenTrial, fixed: list[str]) -> bool:
+    """Whether a finished trial asked for parameters, but for none of its joint proposal."""
+    # A copy of a trial may be without its proposal.
+    if not trial.state.is_finished() or not _private.read_proposal(trial):
+        return False
+    arm = ArmFacts.from_dict(_private.read_arm_facts(trial))
+    own = {*fixed, "" if arm is None else arm.parameter}  # a policy chose that one
+    free = {n for n, d in trial.distributions.items() if not d.single()} - own
+    if not free:
+        return own.isdisjoint(trial.params)
+    return free.issubset(_independent(trial, fixed))
 
 
 def _is_given(trial: FrozenTrial, enqueued: Mapping[str, Any]) -> bool:

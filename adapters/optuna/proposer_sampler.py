@@ -15,6 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins._arguments import did_you_mean
 from automl_plugins.meta.names import spelling
+from automl_plugins.newest import Newest
 from automl_plugins.proposers.proposal import (
     MOST_ASKING,
     Proposal,
@@ -104,6 +105,7 @@ class ProposerSampler(SeededSampler):
         self._warn_independent_sampling = warn_independent_sampling
         self._cost = check_cost(cost)
         self._foresight = foresight
+        self._declared: Newest[UnionSpace] = Newest()  # the space, if it was made already
         self._readers: Cache[_private.StudyKey, StudyReader] = Cache()
         self._asked: Cache[_private.TrialKey, _Asked] = Cache()
         # Trials of this process, and those of others that were awaited in vain.
@@ -212,6 +214,7 @@ class ProposerSampler(SeededSampler):
                 kind = int if isinstance(param_distribution, IntDistribution) else float
                 found = value_in(param_distribution, value, nearest=type(value) is kind)
                 if found is not ABSENT:
+                    _publish_value(study, trial, param_name, param_distribution, found)
                     return found
             view = self._reader(study).view(study, trial)
             # Parameters that others have shown since could not be in this trial's proposal; there
@@ -321,8 +324,7 @@ class ProposerSampler(SeededSampler):
             view = self._reader(study).view(study, trial)
             taken = taken_values([*view.columns, *view.running], name, others)
         value = value_at(distribution, position, taken)
-        internal = {name: float(distribution.to_internal_repr(value))}
-        _private.write_proposal(study, trial, proposed | internal)
+        _publish_value(study, trial, name, distribution, value)
         return value
 
     def _await_others(self, study: Study, trial: FrozenTrial, view: View) -> View:
@@ -352,7 +354,7 @@ class ProposerSampler(SeededSampler):
         return self._proposer
 
     def _reader(self, study: Study) -> StudyReader:
-        known = self._cost, self._search_space, self._ordinal, self._foresight
+        known = self._cost, self._search_space, self._ordinal, self._foresight, self._declared
         return self._readers.of(_private.study_key(study), lambda: StudyReader(study, *known))
 
     def _note(
@@ -399,6 +401,19 @@ class ProposerSampler(SeededSampler):
     def _warn_once(self, study: Study, message: str, about: str) -> None:
         if self._reader(study).first_time(about):
             _logger.warning(f"{self}: {message}")
+
+
+def _publish_value(
+    study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution, value: Any
+) -> None:
+    """Publish what the joint proposal became for a parameter as the objective asks for it.
+
+    Its name, the order of its choices or its steps may have been others.
+    """
+    proposed = _private.read_proposal(trial)
+    internal = float(distribution.to_internal_repr(value))
+    if proposed.get(name) != internal:
+        _private.write_proposal(study, trial, proposed | {name: internal})
 
 
 def _silent(trial: FrozenTrial, view: View) -> list[int]:

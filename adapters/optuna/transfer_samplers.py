@@ -19,6 +19,7 @@ from automl_plugins.recipes.with_memory import BlendedArguments, PMFArguments, T
 
 from . import _private
 from ._sources import AnySources, Sources, read_sources
+from ._study import key_of_space
 from ._union import UnionSpace
 from .proposer_sampler import ProposerSampler
 from .samplers import CostOptions, SamplerOptions, split, takes
@@ -79,8 +80,11 @@ class TransferSampler(ProposerSampler):
         self._adapted: Cache[_private.StudyKey, Proposer] = Cache()
         super().__init__(self._recipe(sources.memory), foresight=sources.foresight, **of_sampler)
         if self._search_space:  # raises a MemoryMismatch if the memory has nothing in it
-            rules = sources.foresight.rules({}, self._search_space)
-            space = UnionSpace(self._search_space, rules, self._ordinal)
+            known = self._search_space, sources.foresight.rules({}, self._search_space)
+            # A first trial has the same space, to which the memory is aligned by then.
+            space = self._declared.get(
+                key_of_space(*known), lambda: UnionSpace(*known, self._ordinal)
+            )
             check_fits(sources.memory, space.vectors)
 
     def _proposer_of(self, study: Study) -> Proposer:

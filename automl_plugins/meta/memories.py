@@ -307,7 +307,10 @@ class TaskMemory:
     def without(self, names: Collection[str]) -> Self:
         """The same memory with further tasks left out, all of them if need be."""
         other = copy.copy(self)
-        other.exclude, other._aligned = self.exclude | set(names), Newest()
+        other.exclude = self.exclude | set(names)
+        is_whole = (set(names) - self.exclude).isdisjoint(self.names)
+        # Never the same one: studies that take turns have spaces of their own.
+        other._aligned = self._aligned.copy() if is_whole else Newest()
         return other
 
     def on(self, space: VectorSpace) -> MetaDataset:

@@ -168,7 +168,8 @@ class RecognisedMemory:
         """The same memory without the runs on data sets of these names, known or not."""
         other = copy.copy(self)
         other.exclude = self.exclude | set(names)
-        other._opened = {}
+        opened = self._opened.copy().items()  # threads may add others meanwhile
+        other._opened = {learners: known.without(names) for learners, known in opened}
         return other
 
     def on(self, space: VectorSpace) -> MetaDataset:

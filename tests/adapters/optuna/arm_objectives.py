@@ -132,4 +132,4 @@ def arm_choices(*choices: Any) -> dict[str, BaseDistribution]:
 
 def spies(sampler: Any) -> dict[int | None, Spy]:
     """The spies inside the arms; that of None was asked before its arm was known."""
-    return {arm: spy for known in sampler._studies.values() for arm, spy in known.copies.items()}
+    return {arm: spy for (*_, arm), spy in sampler._samplers._copies.items()}

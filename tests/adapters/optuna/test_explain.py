@@ -26,7 +26,7 @@ from automl_plugins.adapters.optuna import (
     source_shares,
 )
 from objectives import fixing, search, studied
-from optuna.distributions import FloatDistribution
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import RandomSampler, TPESampler
 from optuna.trial import TrialState, create_trial
 
@@ -275,6 +275,73 @@ def test_a_parameter_that_was_not_part_of_the_proposal_is_named() -> None:
     assert said.origin == "model" and said.independent == ("new",)
     assert "new chosen independently" in str(said)
     assert explain(study.trials[7]).independent == ()
+
+
+def remembered() -> optuna.Study:
+    """A study of a share, a number of steps and a choice."""
+    study = optuna.create_study(study_name="remembered")
+    space = {
+        "share": FloatDistribution(0, 1),
+        "n": IntDistribution(0, 59),
+        "kind": CategoricalDistribution(["a", "b"]),
+    }
+    for i in range(60):
+        values = {"share": i / 60, "n": i * 7 % 60, "kind": "ab"[i % 2]}
+        study.add_trial(create_trial(value=i % 7, params=values, distributions=space))
+    return study
+
+
+@pytest.mark.parametrize("sampler", [AutoSampler, TSTSampler, BlendedSampler])
+def test_a_memory_has_no_share_in_a_trial_that_asks_for_nothing_of_it(sampler: Any) -> None:
+    def both(trial: optuna.Trial) -> float:
+        return trial.suggest_float("a", 0, 1) + trial.suggest_float("b", 0, 1)
+
+    study = search(sampler([remembered()], seed=1), both, 1)
+    said = explain(study.trials[0])
+    assert (said.origin, said.own_share, said.shares) == ("independent", None, None)
+    assert "the memory" not in str(said) and "earlier tasks" not in str(said)
+    assert source_shares(study) == {}
+    inside = BanditSampler(inner=lambda seed: sampler([remembered()], seed=seed), seed=0)
+    study = search(inside, lambda t: both(t) + len(t.suggest_categorical("algorithm", "xy")), 2)
+    said = explain(study.trials[1])
+    assert (said.origin, said.shares, source_shares(study)) == ("independent", None, {})
+    assert said.arm is not None and "chosen by itself" in str(said)
+
+
+@pytest.mark.filterwarnings("ignore:The distribution is specified by")
+@pytest.mark.parametrize("sampler", [AutoSampler, TSTSampler, BlendedSampler])
+@pytest.mark.parametrize(
+    "asks",
+    [
+        lambda t: t.suggest_float("step__share", 0, 1) + t.suggest_int("step__n", 0, 59),
+        lambda t: len(t.suggest_categorical("kind", ["b", "a"])),
+        lambda t: t.suggest_int("n", 1, 59, step=9),
+        lambda t: t.suggest_float("share", 0, 1) + t.suggest_float("new", 0, 1),
+    ],
+    ids=["another name", "another order", "other steps", "something new, too"],
+)
+def test_what_a_memory_proposed_is_its_own_however_it_is_asked_for(
+    sampler: Any, asks: Any
+) -> None:
+    study = search(sampler([remembered()], seed=1), asks, 1)
+    said = explain(study.trials[0])
+    assert said.origin in ("suggested", "model") and said.source_share == 1.0
+    assert said.independent == tuple(n for n in study.trials[0].params if n == "new")
+    assert source_shares(study) == {0: said.shares}
+
+
+def test_no_member_is_trusted_with_a_trial_that_asks_for_nothing_of_its_proposal() -> None:
+    def renames(trial: optuna.Trial) -> float:
+        return trial.suggest_float("x" if trial.number < 8 else "u", 0, 1)
+
+    study = search(AutoSampler(memory=None, seed=0), renames, 9)
+    assert "member" in study.trials[8].user_attrs["automl_plugins"]
+    said = explain(study.trials[8])
+    assert (said.origin, said.member, said.trust) == ("independent", None, None)
+    assert 7 in member_trust(study) and 8 not in member_trust(study)
+    running = study.ask()
+    running.suggest_float("v", 0, 1)  # it may yet ask for what was proposed
+    assert explain(running).origin != "independent"
 
 
 def test_a_value_that_was_held_is_named() -> None:

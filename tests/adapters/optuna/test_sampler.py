@@ -17,6 +17,7 @@ import optuna
 import pytest
 from automl_plugins.adapters.optuna import (
     AutoSampler,
+    BanditSampler,
     EIPerSecondSampler,
     GBQRSampler,
     NoImprovement,
@@ -593,6 +594,32 @@ def test_a_parameter_declared_in_another_way_fails_as_the_docs_say(
     study = optuna.create_study(sampler=AutoSampler(search_space={"x": declared}))
     with pytest.raises(ValueError, match=message):
         study.optimize(objective, 1)
+
+
+def test_added_trials_with_other_choices_fail_the_next_and_what_the_docs_advise_works() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        kind = trial.suggest_categorical("kind", ["svm", "rf", "knn"])  # "knn" is new
+        return trial.suggest_float("x", 0, 1) + len(kind)
+
+    def added(distributions: dict[str, Any], sampler: Any = None) -> optuna.Study:
+        study = optuna.create_study(sampler=sampler or AutoSampler(memory=None, seed=0))
+        params = {name: {"kind": "svm", "x": 0.5}[name] for name in distributions}
+        for value in range(3):
+            trial = optuna.trial.create_trial(
+                value=value, params=params, distributions=distributions
+            )
+            study.add_trial(trial)
+        return study
+
+    x = {"x": FloatDistribution(0, 1)}
+    old = x | {"kind": CategoricalDistribution(["svm", "rf"])}
+    new = x | {"kind": CategoricalDistribution(["svm", "rf", "knn"])}
+    for sampler in (AutoSampler(memory=None, seed=0), BanditSampler("kind", seed=0)):
+        with pytest.raises(ValueError, match="does not support dynamic value space"):
+            added(old, sampler).optimize(objective, n_trials=1)
+        for distributions in (x, new):
+            added(distributions, sampler).optimize(objective, n_trials=4)
+    search(AutoSampler(added(old), seed=0), objective, 4)
 
 
 @pytest.mark.slow

@@ -27,7 +27,8 @@ from objectives import earlier, search, studied
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from storages import storage_in
 
-from automl_plugins.meta import MetaDataset, MetaStore
+from automl_plugins.meta import MetaDataset, MetaStore, memories
+from automl_plugins.meta.memories import open_memory
 from automl_plugins.meta.store import StoreError
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
@@ -360,6 +361,34 @@ def test_a_declared_space_without_common_choices_is_refused_at_once() -> None:
             studied("a", lambda t: len(t.suggest_categorical("kind", ["svm", "tree"]))),
             search_space={"kind": CategoricalDistribution(["mlp", "forest"])},
         )
+
+
+@pytest.mark.parametrize("memory", ["auto", "svm"])
+def test_a_memory_is_aligned_to_a_declared_space_once(
+    memory: str, monkeypatch: pytest.MonkeyPatch, log: pytest.LogCaptureFixture
+) -> None:
+    """When the sampler is made; but for a study that is a task of it, which is left out."""
+    aligned: list[Any] = []
+
+    def opening(*of: Any, **options: Any) -> MetaDataset:
+        aligned.append(options["exclude"])
+        return open_memory(*of, **options)
+
+    monkeypatch.setattr(memories, "open_memory", opening)
+    wide = FloatDistribution(1e-3, 1e3, log=True)
+    space = {"C": wide, "gamma": wide, "coef0": FloatDistribution(0, 1)}
+
+    def objective(trial: optuna.Trial) -> float:
+        return sum(trial.suggest_float(n, d.low, d.high, log=d.log) for n, d in space.items())
+
+    sampler = AutoSampler(memory, search_space=space, seed=0)
+    for _ in range(2):
+        search(sampler, objective, 2)
+    assert len(aligned) == 1
+    said = [r.message for r in log.records if r.message.startswith("coef0 ")]
+    assert said and len(set(said)) == len(said)
+    search(sampler, objective, 1, study_name="iris")
+    assert len(aligned) == 2 and "iris" in aligned[1] and "iris" not in aligned[0]
 
 
 @pytest.mark.parametrize(
