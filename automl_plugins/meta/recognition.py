@@ -210,6 +210,10 @@ class RecognisedMemory:
             self._say(f"{mismatch} The search continues without a memory.", logging.INFO)
             raise MemoryMismatch(str(mismatch), expected=True) from None
 
+    def learner_in(self, space: VectorSpace) -> str:
+        """The learner that is recognised, also of the runs of its regressions; else empty."""
+        return next(iter(self._recognise(space).learners), "")
+
     def waits(self, space: VectorSpace, history: History) -> bool:
         """Whether the next trials may show that the search is one among several algorithms.
 
