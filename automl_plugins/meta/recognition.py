@@ -107,9 +107,9 @@ def recognise(space: VectorSpace) -> Recognition:
         f"The search space is that of {name} ({listed}), whose bundled {used} used."
         f"{same} memory=None turns it off, the name of a memory chooses that one."
     )
-    own = set(found[first])
+    of_learner = set(found[first])
     choices = [n for n, c in zip(space.names, space.categorical, strict=True) if c]
-    foreign = tuple(n for n in choices if n in varying and n not in own)
+    foreign = tuple(n for n in choices if n in varying and n not in of_learner)
     return Recognition(twins, tuple(best), line, foreign)
 
 
