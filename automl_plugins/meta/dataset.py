@@ -96,7 +96,7 @@ class MetaDataset:
     ) -> MetaDataset:
         """Recorded runs aligned to a search space by the names of the hyperparameters.
 
-        Names of the space may have the prefix of a pipeline's step, such as ``clf__``, or be other
+        Names of the space may have a prefix, such as that of a pipeline's step, or be other
         ones that LightGBM, XGBoost or CatBoost have, such as ``eta``: see ``spelling``. Records of
         equal name are one task; its meta-features and tags are those of all its records, the later
         ones winning. Runs at a lower budget are left out: their losses cannot be compared. So are

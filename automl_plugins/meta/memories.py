@@ -215,7 +215,8 @@ def take_conditions(space: ConfigurationSpace, known: Known) -> ConfigurationSpa
 class AlignedMemory(Protocol):
     """A memory that aligns itself to search spaces.
 
-    If it has a ``logger``, messages on it during the search are logged there.
+    If it has a ``logger``, messages on it during the search are logged there; if it has
+    ``learner_in(space)``, see ``TaskMemory.learner_in``, explanations name the learner.
     """
 
     def on(self, space: VectorSpace) -> MetaDataset:
@@ -234,6 +235,13 @@ class AlignedMemory(Protocol):
     def store(self) -> MetaStore | None:
         """Store of results computed from the tasks; None keeps them in this process only."""
         ...
+
+
+def meta_learner_of(memory: AlignedMemory, space: VectorSpace) -> str:
+    """What stands for all tasks of a memory in shares, with the name of a bundled one."""
+    learner_in = getattr(memory, "learner_in", None)
+    learner = learner_in(space) if learner_in else ""
+    return f"meta-learner of {learner}" if learner else "meta-learner"
 
 
 class TaskMemory:
@@ -279,6 +287,7 @@ class TaskMemory:
         self.is_store = is_path or self.store is not None
         self.growing = growing
         self.logger = logger
+        self._learner = memory if isinstance(memory, str) and memory in LEARNERS else ""
         self.known: Known = []
         self.exclude: frozenset[str] = frozenset()
         self._noted: set[str] = set()
@@ -321,6 +330,10 @@ class TaskMemory:
         if isinstance(found, str):
             raise MemoryMismatch(found, final=not self.growing)
         return found
+
+    def learner_in(self, space: VectorSpace) -> str:
+        """The name of the bundled memory that was asked for; empty for any other memory."""
+        return self._learner
 
     def waits(self, space: VectorSpace, history: History) -> bool:
         """False: a memory that was named is used at once."""

@@ -36,19 +36,57 @@ _SYNONYMS = (
     ("rsm", "colsample_bylevel"),
 )
 _OTHER_NAMES = {name: tuple(n for n in same if n != name) for same in _SYNONYMS for name in same}
+_SEPARATORS = "_.:/"  # between a prefix and a name
+
+# Of each of these libraries, by name of its memory: what it calls the hyperparameters that are
+# tuned, in any of its interfaces, recorded or not. ``num_leaves`` of CatBoost and ``max_leaves``
+# of LightGBM are left out: they are taken for the sake of those who know the other library.
+_TUNED = {
+    "lightgbm": """
+        num_leaves max_depth learning_rate eta shrinkage_rate n_estimators num_iterations
+        num_iteration num_boost_round num_round num_rounds num_trees nrounds min_child_samples
+        min_data_in_leaf min_child_weight min_sum_hessian_in_leaf min_split_gain min_gain_to_split
+        subsample bagging_fraction subsample_freq bagging_freq pos_bagging_fraction
+        neg_bagging_fraction colsample_bytree feature_fraction colsample_bynode
+        feature_fraction_bynode reg_alpha lambda_l1 reg_lambda lambda_l2 lambda linear_lambda
+        boosting boosting_type data_sample_strategy objective class_weight is_unbalance
+        scale_pos_weight max_bin min_data_in_bin subsample_for_bin bin_construct_sample_cnt
+        max_delta_step path_smooth extra_trees linear_tree drop_rate skip_drop max_drop
+        uniform_drop top_rate other_rate min_data_per_group cat_smooth cat_l2 max_cat_threshold
+        max_cat_to_onehot
+    """,
+    "xgboost": """
+        eta learning_rate gamma min_split_loss max_depth min_child_weight max_delta_step subsample
+        sampling_method colsample_bytree colsample_bylevel colsample_bynode lambda reg_lambda
+        alpha reg_alpha n_estimators num_boost_round num_round nrounds booster tree_method
+        grow_policy max_leaves max_bin num_parallel_tree scale_pos_weight base_score objective
+        sample_type normalize_type rate_drop one_drop skip_drop max_cat_to_onehot
+        max_cat_threshold
+    """,
+    "catboost": """
+        iterations n_estimators num_boost_round num_trees learning_rate eta depth max_depth
+        l2_leaf_reg reg_lambda rsm colsample_bylevel random_strength bagging_temperature
+        subsample bootstrap_type boosting_type sampling_frequency mvs_reg border_count max_bin
+        min_data_in_leaf min_child_samples max_leaves grow_policy score_function auto_class_weights
+        scale_pos_weight one_hot_max_size leaf_estimation_iterations leaf_estimation_method
+        fold_len_multiplier langevin diffusion_temperature model_shrink_rate model_size_reg
+        loss_function objective
+    """,
+}
+OWN_NAMES = {learner: frozenset(text.split()) for learner, text in _TUNED.items()}
 
 
 def spelling(names: Iterable[str], known: Collection[str], least: int = 2) -> dict[str, str]:
     """How ``names`` write those ``known`` that they write otherwise.
 
-    They may have the prefix of a step, such as ``clf__``, where the known ones have none, or the
-    reverse. They may also be other names that LightGBM, XGBoost or CatBoost have for the same
-    hyperparameters, if at least ``least`` are shared in all: a single one may be of another
+    They may have a prefix, such as ``clf__``, where the known ones have none, or the reverse: see
+    ``prefix_of``. They may also be other names that LightGBM, XGBoost or CatBoost have for the
+    same hyperparameters, if at least ``least`` are shared in all: a single one may be of another
     learner, as ``alpha`` is also that of a lasso.
     """
     names = list(names)
-    prefix = _step_prefix(names, known)
-    left_out = "" if prefix else _step_prefix(known, names)
+    prefix = prefix_of(names, known)
+    left_out = "" if prefix else prefix_of(known, names)
     bare = {name.removeprefix(prefix): name for name in names if name.startswith(prefix)}
     found, other = dict[str, str](), dict[str, str]()
     for name in known:
@@ -66,20 +104,33 @@ def spelling(names: Iterable[str], known: Collection[str], least: int = 2) -> di
     return {name: new for name, new in found.items() if new != name}
 
 
-def _step_prefix(names: Iterable[str], known: Collection[str]) -> str:
+def prefix_of(names: Iterable[str], known: Collection[str]) -> str:
     """The prefix with which ``names`` have the ``known`` ones; else empty.
 
-    Empty if a name is known without a prefix, or if two steps have equally many known ones.
+    That of a step, see ``is_step``, or one that ends in ``_`` and that several names share: a
+    single ``log_alpha`` is not the ``alpha`` of something called ``log``. Empty if a name is known
+    without a prefix, or if two prefixes have equally many.
     """
     every = {*known, *(other for name in known for other in _OTHER_NAMES.get(name, ()))}
     names = list(names)
     if any(name in every for name in names):
         return ""
-    parted = [name.rpartition("__") for name in names]
-    counts = Counter(step + between for step, between, name in parted if between and name in every)
+    counts = Counter(prefix for name in names if (prefix := _before_known(name, every)))
+    found = [(p, n) for p, n in counts.most_common() if n > 1 or is_step(p)]
     # With an empty one at the end, for there may be none.
-    (prefix, most), *others = [*counts.most_common(), ("", 0)]
+    (prefix, most), *others = [*found, ("", 0)]
     return prefix if not others or others[0][1] < most else ""
+
+
+def is_step(prefix: str) -> bool:
+    """Whether a prefix is that of a step: ``clf__``, ``clf.``, ``clf:`` or ``clf/``."""
+    return prefix.endswith(("__", ".", ":", "/"))
+
+
+def _before_known(name: str, known: Collection[str]) -> str:
+    """What comes before the longest of ``known`` in which ``name`` ends; else empty."""
+    ends = (i for i, letter in enumerate(name, start=1) if letter in _SEPARATORS)
+    return next((name[:end] for end in ends if name[end:] in known), "")
 
 
 def respell(names: Iterable[str], records: Sequence[TaskRecord]) -> Sequence[TaskRecord]:

@@ -22,12 +22,19 @@ from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from .memories import AUTO, AlignedMemory, Memory, TaskMemory
-from .names import spelling
+from .names import OWN_NAMES, is_step, prefix_of, spelling
 
 _logger = logging.getLogger(__name__)
 
 # Models of other kinds have them, too: forests, kernel methods, penalised regressions.
 _COMMON = {"n_estimators", "max_depth", "alpha", "gamma", "lambda", "tol"}
+# If a booster has no other name of the space, it is as likely a network's, or, with ``lambda``,
+# one of reinforcement learning. With a third name, as in CatBoost's iterations, depth and
+# learning rate, it is a booster's.
+_OF_NETWORKS = {
+    frozenset({"learning_rate", *others})
+    for others in (("depth",), ("iterations",), ("max_iter",), ("lambda",), ("gamma", "lambda"))
+}
 _SHOWN = 3  # complete trials that have shown whether there are several algorithms
 
 
@@ -45,30 +52,43 @@ def recognise(space: VectorSpace) -> Recognition:
     varying = [n for n, size in zip(space.names, space.n_values, strict=True) if size > 1]
     least = max(2.0, len(varying) / 2)
     found: dict[str, list[str]] = {}  # names of the space
-    most = (0, 0)  # hyperparameters, and how many of them in the learner's own spelling
-    best: list[str] = []
+    # Names that the library has, hyperparameters of the memory, those in the learner's spelling.
+    most = (0, 0, 0)
+    best: dict[str, frozenset[str]] = {}  # the names that the library has
     for learner, names in HYPERPARAMETERS.items():
-        new = spelling(varying, names)
+        prefix, new = prefix_of(varying, names), spelling(varying, names)
         called = {new.get(name, name): name for name in names}
-        shared = [name for name in varying if name in called]
+        bare = {n: n.removeprefix(prefix) for n in varying if n.startswith(prefix)}
+        # Libraries share the table of other names: XGBoost itself has no ``depth``.
+        library = OWN_NAMES.get(REGRESSIONS.get(learner, learner), names)
+        if len(bare) < len(varying) and not is_step(prefix):
+            continue  # ``lgbm_`` and ``xgb_``, say: it is not clear what the others are of
+        had = [name for name in bare if bare[name] in library]
+        shared = [name for name in had if name in called]
         if len(shared) >= least:  # only then are its runs read
             memory = bundled(learner)
             shared = [n for n in shared if _means_the_same(memory, called[n], space.space[n])]
-        if len(shared) < least or all(n.rpartition("__")[2] in _COMMON for n in shared):
+        if len(shared) < least or all(bare[n] in _COMMON for n in shared):
             continue
         if len(_without_foreign_parents(space, shared)) >= 2:
             found[learner] = shared
-            rank = len(shared), sum(n.rpartition("__")[2] == called[n] for n in shared)
-            if rank >= most:
-                best = [*best, learner] if rank == most else [learner]
-                most = rank
+            # Also what was not recorded of it, such as ``max_depth`` of LightGBM, but not what
+            # has values of something else.
+            own = frozenset(bare[n] for n in had if n in shared or n not in called)
+            rank = len(own), len(shared), sum(bare[n] == called[n] for n in shared)
+            if rank > most:
+                best, most = {}, rank
+            if rank == most:
+                best[learner] = own
+    if all(own in _OF_NETWORKS for own in best.values()):
+        best = {}
     if not best:
         line = (
             "The search space is that of no learner with a bundled memory"
             f" ({', '.join(LEARNERS)}): the search continues without one."
         )
         return Recognition((), (), line)
-    first = best[0]
+    first = next(iter(best))
     name = REGRESSIONS.get(first, first)
     listed = ", ".join(found[first])
     twins = tuple(learner for learner in best if REGRESSIONS.get(learner, learner) == name)
@@ -87,9 +107,9 @@ def recognise(space: VectorSpace) -> Recognition:
         f"The search space is that of {name} ({listed}), whose bundled {used} used."
         f"{same} memory=None turns it off, the name of a memory chooses that one."
     )
-    own = set(found[first])
+    of_learner = set(found[first])
     choices = [n for n, c in zip(space.names, space.categorical, strict=True) if c]
-    foreign = tuple(n for n in choices if n in varying and n not in own)
+    foreign = tuple(n for n in choices if n in varying and n not in of_learner)
     return Recognition(twins, tuple(best), line, foreign)
 
 
@@ -123,13 +143,15 @@ class RecognisedMemory:
     """The bundled memory of the learner whose hyperparameters the search space has, if any.
 
     A hyperparameter of the space is one of a learner's if it has its name, as the library calls it
-    or with the prefix of a pipeline's step (that of one step, which has most of them), if it can
-    vary, and if its values are of the same kind: of numbers one in twenty of those recorded must
-    lie in the range of the space. A learner is recognised if the space has at least two of its
-    hyperparameters, of which one is not also that of quite other models (``max_depth`` and
-    ``n_estimators`` alone may be a forest's), and they are at least half of all that can vary; of
-    several learners that of which the space has the most; where others have equally many, none
-    (but a random forest rather than extra trees). Regressions and classifications serve together.
+    or with a prefix (that of one step of a pipeline, which has most of them, or of all that can
+    vary, such as ``lgbm_``), if it can vary, and if its values are of the same kind: of numbers
+    one in twenty of those recorded must lie in the range of the space. A learner is recognised if
+    the space has at least two of its hyperparameters, of which one is not also that of quite other
+    models (``max_depth`` and ``n_estimators`` alone may be a forest's, a learning rate and a depth
+    a network's), and they are at least half of all that can vary; of several learners that whose
+    library has the most names of the space, recorded or not, then that of which the space has the
+    most; where others have equally many, none (but a random forest rather than extra trees).
+    Regressions and classifications serve together.
 
     A search among several algorithms is of no learner: at least two of the hyperparameters must be
     active whatever the choices that are not the learner's.
@@ -188,6 +210,10 @@ class RecognisedMemory:
         except MemoryMismatch as mismatch:
             self._say(f"{mismatch} The search continues without a memory.", logging.INFO)
             raise MemoryMismatch(str(mismatch), expected=True) from None
+
+    def learner_in(self, space: VectorSpace) -> str:
+        """The learner that is recognised, also of the runs of its regressions; else empty."""
+        return next(iter(self._recognise(space).learners), "")
 
     def waits(self, space: VectorSpace, history: History) -> bool:
         """Whether the next trials may show that the search is one among several algorithms.

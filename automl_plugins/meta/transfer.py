@@ -14,6 +14,7 @@ import numpy as np
 
 from automl_plugins import surrogates
 from automl_plugins.arrays import FloatArray
+from automl_plugins.meta.memories import meta_learner_of
 from automl_plugins.meta.plain import OF_SEVERAL_TASKS
 from automl_plugins.newest import Newest
 
@@ -180,6 +181,13 @@ class BlendedTemplate(_Template["Blended"]):
         super().__init__(memory, surrogates.Blended(None, surrogate, **options))
         self.meta_features = dict(meta_features or {})
         self.learner = learner
+
+    def for_space(self, space: VectorSpace) -> Blended:
+        """See the base class; the name in its shares says which bundled memory it is of."""
+        made = super().for_space(space)
+        if made.name == surrogates.Blended.name:  # none was given
+            made.name = meta_learner_of(self.memory, space)
+        return made
 
     def _learn(self, space: VectorSpace) -> LearnedLosses:
         from sklearn.base import clone

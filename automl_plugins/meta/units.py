@@ -30,6 +30,7 @@ _COUNTED: Final = {
     "min_samples_leaf": "n_rows",
     "min_samples_split": "n_rows",
 }
+_AT_END: Final = re.compile(rf"(?:^|[._:/])({'|'.join(_COUNTED)}|gamma|max_depth)$")
 _DEEP: Final = 20.0  # stands for trees of any depth, see ``meaning``
 
 
@@ -43,7 +44,7 @@ class DataSize(NamedTuple):
 def unit_of(hyperparameter: Hyperparameter[Any, Any]) -> Unit | None:
     """The unit of a numeric hyperparameter, by the end of its name; None if it is not clear.
 
-    "rf.max_features", "rf:max_features" and "rf__max_features" are "max_features".
+    "rf.max_features", "rf__max_features" and "rf_max_features" are "max_features".
     """
     is_number = not isinstance(hyperparameter, CategoricalHyperparameter | Constant)
     if _last_part(hyperparameter.name) not in _COUNTED or not is_number:
@@ -130,4 +131,6 @@ def in_other_units(
 
 
 def _last_part(name: str) -> str:
-    return re.split(r"\.|:|__", name)[-1]
+    """What has a unit or a meaning here, after any prefix; empty for another name."""
+    found = _AT_END.search(name)
+    return found[1] if found else ""

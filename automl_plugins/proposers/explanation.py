@@ -260,8 +260,10 @@ class Explanation:
         own = f"in its model this search's own trials count {own_share:.0%}"
         if self.shares is None or self.source is None:
             return own
-        if tuple(self.shares) == ("meta-learner",):  # it has no shares of single tasks
-            return f"{own}, the meta-learner of the memory {self.source_share:.0%}"
+        name, _, learner = self.source.partition(" of ")
+        if len(self.shares) == 1 and name == "meta-learner":  # it has no shares of single tasks
+            memory = f"memory {learner!r}" if learner else "memory"
+            return f"{own}, the meta-learner of the {memory} {self.source_share:.0%}"
         largest = f"{self.source!r} the most ({self.source_share:.0%})"
         return f"{own}, earlier tasks {sum(self.shares.values()):.0%}, of them {largest}"
 

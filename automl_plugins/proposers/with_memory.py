@@ -13,7 +13,7 @@ from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.meta.coverage import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs import diverse
-from automl_plugins.meta.memories import AlignedMemory
+from automl_plugins.meta.memories import AlignedMemory, meta_learner_of
 from automl_plugins.newest import Newest
 from automl_plugins.proposers.proposal import (
     Proposal,
@@ -180,7 +180,9 @@ class SuggestedStart:
             fresh = ~Repeats(space, seen, k).among(vectors) & space.agrees(vectors, fixed)
             if fresh.any():
                 vector = vectors[np.flatnonzero(fresh)[0]].copy()
-                return Proposal(vector, "design", shares={"meta-learner": 1.0})
+                return Proposal(
+                    vector, "design", shares={meta_learner_of(self.memory, space): 1.0}
+                )
         proposal = self.proposer.propose(space, history, streams, k, fixed)
         # There is a memory, so a model that does not use it gives it no share.
         return proposal if proposal.shares is not None else replace(proposal, shares={})

@@ -270,7 +270,9 @@ FOREST, LIGHTGBM, XGBOOST = (
             "random_forest",
         ),
         ({"max_depth": (1, 9), "learning_rate": ANY}, XGBOOST),
-        ({"depth": (1, 9), "learning_rate": ANY}, "catboost"),
+        # of CatBoost or a network
+        ({"depth": (1, 9), "learning_rate": ANY}, None),
+        ({"depth": (1, 9), "learning_rate": ANY, "iterations": (50, 500)}, "catboost"),
         ({"subsample": ANY, "learning_rate": ANY}, None),  # of LightGBM or XGBoost
         ({"n_neighbors": (1, 30), "weights": ["uniform", "distance"]}, "knn"),
         ({"n_neighbors": (1, 30)}, None),
@@ -284,7 +286,7 @@ FOREST, LIGHTGBM, XGBOOST = (
         # as many of each learner
         ({"C": ANY, "gamma": ANY, "n_neighbors": (1, 30), "p": (1, 2)}, None),
         ({"model__C": ANY, "model__gamma": ANY}, "svm"),
-        ({"model_C": ANY, "model_gamma": ANY}, None),
+        ({"model_C": ANY, "model_gamma": ANY}, "svm"),
         ({"x": ANY, "y": ANY}, None),
         # choices of numbers, recorded as ranges
         ({"alpha": [0.001, 0.1], "batch_size": [32, 64, 128]}, "mlp"),
@@ -423,8 +425,9 @@ def test_the_prefix_of_a_step_hides_no_learner() -> None:
     assert found(**clf) == expected
     assert found(**clf, pca__tol=(0.1, 0.9)) == expected  # as clf has more of the known ones
     assert found(**{f"pipe__{name}": values for name, values in clf.items()}) == expected
-    for other in ("clf_", "clf__x"):  # no step ends so
-        assert not found(**{f"{other}{name}": values for name, values in bare.items()})
+    for other in ("lgbm_", "my_lgbm_", "clf.", "clf:", "clf/"):
+        assert found(**{f"{other}{name}": values for name, values in bare.items()}) == expected
+    assert not found(**{f"clf__x{name}": values for name, values in bare.items()})  # none ends so
     # Of two steps neither is meant.
     assert not found(**clf, **{f"reg__{name}": values for name, values in bare.items()})
     memory = RecognisedMemory().on(VectorSpace(ConfigurationSpace(clf)))

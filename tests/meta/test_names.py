@@ -20,6 +20,7 @@ from ConfigSpace import (
 from automl_plugins.meta import MetaDataset, bundled
 from automl_plugins.meta.names import rename_all, spelling
 from automl_plugins.meta.recognition import recognise
+from automl_plugins.meta.warm_start import advise
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.vector_space import VectorSpace
 
@@ -55,6 +56,14 @@ NATIVE_XGBOOST = {
         ("s__x s__z y", "x z", "x:s__x z:s__z"),
         ("s__x", "x w", "x:s__x w:s__w"),
         ("s__x t__x", "x", ""),  # either could be meant
+        ("s_x s_y", "x y", "x:s_x y:s_y"),
+        ("s_x", "x y", ""),  # a name with a word before it
+        ("s.x", "x y", "x:s.x y:s.y"),
+        ("s/x", "x y", "x:s/x y:s/y"),
+        ("s_x s_y t_x t_y", "x y", ""),
+        ("s_x s_y t_z t_x", "x y", "x:s_x y:s_y"),
+        ("x y", "s_x s_y", "s_x:x s_y:y"),
+        ("a_s_x_y a_s_z", "x_y y z", "x_y:a_s_x_y z:a_s_z y:a_s_y"),  # the longest one
         ("x", "s__x s__w t__v", "s__x:x s__w:w"),  # the reverse
         ("lambda_l2 num_leaves", "reg_lambda num_leaves", "reg_lambda:lambda_l2"),
         ("reg_lambda num_leaves", "lambda_l2 num_leaves", "lambda_l2:reg_lambda"),
@@ -98,6 +107,132 @@ def test_native_names_are_those_of_the_bundled_memories(learner: str, space: Any
     dataset = bundled(learner).aligned(native)
     shared = set(dataset.coverage[0].shared)
     assert set(space) - shared == {"lightgbm": {"bagging_freq"}, "xgboost": {"booster"}}[learner]
+
+
+# Ranges in which people search, by name.
+RANGES: dict[str, Any] = {
+    name: values
+    for names, values in (
+        ("subsample bagging_fraction colsample_bytree feature_fraction", (0.4, 1.0)),
+        ("colsample_bylevel colsample_bynode rsm max_features", (0.1, 1.0)),
+        ("reg_alpha reg_lambda lambda_l1 lambda_l2 lambda alpha", (1e-8, 10.0)),
+        ("l2_regularization", (1e-8, 10.0)),
+        ("l2_leaf_reg", (1.0, 10.0)),
+        ("learning_rate eta", (0.005, 0.5)),
+        ("n_estimators num_boost_round iterations max_iter", (50, 1000)),
+        ("max_depth depth", (2, 12)),
+        ("num_leaves max_leaf_nodes", (8, 256)),
+        ("min_child_samples min_data_in_leaf min_samples_leaf", (1, 100)),
+        ("min_child_weight random_strength", (1e-3, 10.0)),
+        ("gamma", (0.0, 5.0)),
+    )
+    for name in names.split()
+}
+
+
+@pytest.mark.parametrize("prefix", ["", "clf__", "lgbm_", "model."])
+@pytest.mark.parametrize(
+    ("names", "learner"),
+    [
+        # LightGBM's classes, and its parameters
+        ("num_leaves max_depth learning_rate", "lightgbm"),
+        ("num_leaves max_depth learning_rate n_estimators", "lightgbm"),
+        ("num_leaves max_depth learning_rate min_child_samples", "lightgbm"),
+        ("num_leaves max_depth learning_rate subsample min_child_weight", "lightgbm"),
+        ("num_leaves learning_rate subsample colsample_bytree min_child_weight", "lightgbm"),
+        (
+            "num_leaves max_depth learning_rate n_estimators subsample colsample_bytree reg_alpha"
+            " reg_lambda",
+            "lightgbm",
+        ),
+        ("max_depth learning_rate subsample reg_lambda min_child_samples", "lightgbm"),
+        ("learning_rate subsample colsample_bytree min_split_gain", "lightgbm"),
+        (
+            "num_leaves max_depth learning_rate lambda_l1 lambda_l2 min_gain_to_split"
+            " bagging_fraction feature_fraction min_data_in_leaf",
+            "lightgbm",
+        ),
+        ("num_leaves max_depth eta num_boost_round feature_fraction bagging_freq", "lightgbm"),
+        ("max_depth learning_rate feature_fraction bagging_fraction lambda_l1", "lightgbm"),
+        # XGBoost's
+        ("max_depth learning_rate", "xgboost"),
+        ("max_depth learning_rate n_estimators", "xgboost"),
+        ("max_depth eta", "xgboost"),
+        ("max_depth learning_rate n_estimators subsample colsample_bytree", "xgboost"),
+        ("max_depth learning_rate subsample colsample_bytree min_child_weight", "xgboost"),
+        ("max_depth learning_rate subsample reg_alpha reg_lambda gamma", "xgboost"),
+        ("max_depth eta subsample colsample_bytree lambda alpha min_child_weight", "xgboost"),
+        ("eta num_boost_round max_depth gamma", "xgboost"),
+        ("max_depth learning_rate subsample colsample_bynode max_leaves", "xgboost"),
+        ("eta lambda alpha", "xgboost"),
+        # CatBoost's
+        ("iterations learning_rate depth", "catboost"),
+        ("iterations learning_rate depth l2_leaf_reg", "catboost"),
+        ("learning_rate depth l2_leaf_reg subsample", "catboost"),
+        ("iterations learning_rate depth l2_leaf_reg subsample", "catboost"),
+        ("learning_rate depth l2_leaf_reg subsample min_data_in_leaf", "catboost"),
+        ("learning_rate depth l2_leaf_reg border_count bagging_temperature", "catboost"),
+        ("learning_rate depth l2_leaf_reg colsample_bylevel min_data_in_leaf", "catboost"),
+        ("learning_rate depth border_count", "catboost"),
+        ("learning_rate max_depth l2_leaf_reg random_strength subsample", "catboost"),
+        # of either of two: the one that was taken before
+        ("colsample_bylevel max_depth learning_rate", "catboost"),
+        # histogram boosting
+        ("learning_rate max_iter max_leaf_nodes", "hist_gradient_boosting"),
+        ("learning_rate max_iter max_depth l2_regularization", "hist_gradient_boosting"),
+        (
+            "learning_rate max_iter max_depth max_leaf_nodes min_samples_leaf l2_regularization",
+            "hist_gradient_boosting",
+        ),
+        ("learning_rate max_leaf_nodes min_samples_leaf max_depth", "hist_gradient_boosting"),
+        # of LightGBM, XGBoost and others alike
+        ("learning_rate subsample", None),
+        ("learning_rate n_estimators", None),
+        # of too little of the one whose names these are, and of no other
+        ("learning_rate depth border_count one_hot_max_size bagging_temperature", None),
+        # networks, also with what no booster has
+        ("learning_rate depth", None),
+        ("learning_rate depth width", None),
+        ("learning_rate iterations", None),
+        ("learning_rate max_iter", None),
+        ("learning_rate lambda", None),
+        ("learning_rate gamma lambda", None),
+    ],
+)
+def test_spaces_as_people_write_them(names: str, learner: str | None, prefix: str) -> None:
+    space = {f"{prefix}{name}": RANGES.get(name, (0.0, 7.0)) for name in names.split()}
+    found = recognise(VectorSpace(ConfigurationSpace(space)))
+    assert found.learners[:1] == (() if learner is None else (learner,)), found.line
+
+
+def test_a_prefix_is_that_of_all_names_or_of_a_step() -> None:
+    def found(*names: str) -> tuple[str, ...]:
+        space = ConfigurationSpace(dict.fromkeys(names, ANY))
+        return recognise(VectorSpace(space)).learners[:1]
+
+    forest = ("max_features", "min_samples_leaf", "min_samples_split")
+    assert found(*(f"rf_{name}" for name in forest)) == ("random_forest",)
+    assert found(*(f"rf.{name}" for name in forest), "n_components") == ("random_forest",)
+    assert not found(*(f"rf_{name}" for name in forest), "n_components")
+    # A stack of two, in which one has more.
+    assert not found(*(f"rf_{name}" for name in forest), "svm_C", "svm_gamma")
+    assert not found("log_alpha", "learning_rate_init")  # no alpha of something called log
+
+
+@pytest.mark.parametrize("prefix", ["my_", "my.", "my__"])
+@pytest.mark.parametrize(
+    ("learner", "ranges"),
+    [
+        ("lightgbm", {n: RANGES[n] for n in ("num_leaves", "learning_rate", "lambda_l2")}),
+        # recorded as fractions, and as counts
+        ("random_forest", {"max_features": (1, 9), "min_samples_leaf": (0.001, 0.1)}),
+    ],
+)
+def test_suggestions_are_called_as_in_the_space(learner: str, ranges: Any, prefix: str) -> None:
+    bare = ConfigurationSpace(ranges)
+    space = ConfigurationSpace({f"{prefix}{name}": values for name, values in ranges.items()})
+    expected, found = (advise(s, learner, k=3).design.configurations for s in (bare, space))
+    assert found == [{f"{prefix}{n}": v for n, v in c.items()} for c in expected]
 
 
 def test_what_the_space_does_not_have_keeps_the_name_that_was_recorded() -> None:

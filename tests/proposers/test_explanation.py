@@ -72,6 +72,9 @@ def test_shares_say_whose_they_are() -> None:
     assert said({"meta-learner": 0.25}).endswith(
         f"; {own} 75%, the meta-learner of the memory 25%."
     )
+    assert said({"meta-learner of svm": 0.25}).endswith(
+        f"; {own} 75%, the meta-learner of the memory 'svm' 25%."
+    )
     assert said({}).endswith(f"; {own} 100%.")
     # Of a member that never looks at earlier tasks it would say nothing.
     assert own not in said({}, member="process")

@@ -14,6 +14,8 @@ from automl_plugins.arrays import FloatArray
 from automl_plugins.meta import MetaDataset, TaskRecord, diverse
 from automl_plugins.meta.coverage import MemoryMismatch
 from automl_plugins.meta.memories import TaskMemory
+from automl_plugins.meta.recognition import RecognisedMemory
+from automl_plugins.meta.transfer import BlendedTemplate
 from automl_plugins.proposers.proposal import Proposal, SurrogateFailure
 from automl_plugins.proposers.with_memory import SuggestedStart, WithFallback
 from automl_plugins.records.history import History
@@ -83,6 +85,23 @@ def test_running_or_known_configurations_are_not_suggested_again() -> None:
     foreign = History.of(np.array([[0.77, 0.0], [0.78, 0.0]]), [1.0, 2.0])
     found = start().propose(VECTORS, foreign, Streams(0), 2).vector
     np.testing.assert_array_equal(found, SUGGESTED[0])
+
+
+def test_shares_name_the_bundled_memory() -> None:
+    """The one that was named, or recognised; of a learner's two the classifications'."""
+    space = VectorSpace(ConfigurationSpace({"num_leaves": (4, 64), "learning_rate": (0.01, 0.3)}))
+    for memory, learner in (
+        (TaskMemory("lightgbm_regression"), "lightgbm_regression"),
+        (RecognisedMemory(), "lightgbm"),
+    ):
+        expected = {f"meta-learner of {learner}": 1.0}
+        proposer = SuggestedStart(memory, Afterwards(), n_suggested=2)
+        assert proposer.propose(space, NOTHING, Streams(0), 0).shares == expected
+        again = pickle.loads(pickle.dumps(memory))
+        model = BlendedTemplate(again).for_space(space).fit(np.empty((0, 2)), np.empty(0))
+        assert model.shares_ == expected
+        named = BlendedTemplate(again, name="mine").for_space(space)
+        assert named.name == "mine"
 
 
 def test_decided_values_are_respected() -> None:
