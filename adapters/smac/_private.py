@@ -20,7 +20,9 @@ from distributed.scheduler import KilledWorker
 from smac import HyperparameterOptimizationFacade, RunHistory, Scenario
 from smac.callback import Callback
 from smac.initial_design import AbstractInitialDesign
+from smac.intensifier.hyperband import Hyperband
 from smac.main.config_selector import ConfigSelector
+from smac.main.exceptions import ConfigurationSpaceExhaustedException
 from smac.main.smbo import SMBO
 from smac.model.abstract_model import AbstractModel
 from smac.runhistory import StatusType, TrialInfo, TrialValue
@@ -139,13 +141,15 @@ class Facade(HyperparameterOptimizationFacade):
 class _Loop(SMBO):
     """That of SMAC, but trials that were interrupted, which it leaves running, come first.
 
-    Those that were ``asked`` for, or that workers of Dask still run, do not. A run is continued
-    with other limits, too, where SMAC would ask at the keyboard what to do with it.
+    Those that were ``asked`` for, or that workers of Dask still run, do not. A search that was
+    interrupted while it looked for a configuration looks again, where SMAC would end it. A run is
+    continued with other limits, too, where SMAC would ask at the keyboard what to do with it.
     """
 
     def __init__(self, asked: list[TrialInfo], **parts: Any) -> None:
         self._asked = asked
         self._again: list[TrialInfo] = []
+        self._interrupted = False  # while it looked for a configuration
         super().__init__(**parts)
 
     def _initialize_state(self) -> None:
@@ -171,6 +175,26 @@ class _Loop(SMBO):
         super().reset()
         self._asked.clear()
         self._again.clear()
+
+    def ask(self) -> TrialInfo:
+        """That of SMAC."""
+        intensifier = self._intensifier
+        if self._interrupted:
+            # An exception closes the generators that it passes: to SMAC they look exhausted.
+            intensifier._config_generator = iter(intensifier.config_selector)
+            self._trial_generator = chain(self._take(), iter(intensifier))
+            self._interrupted = False
+        bracket = intensifier._next_bracket if isinstance(intensifier, Hyperband) else 0
+        try:
+            return super().ask()
+        except (StopIteration, ConfigurationSpaceExhaustedException):
+            raise
+        except BaseException:
+            self._interrupted = True
+            # Hyperband has counted the bracket that it was about to fill.
+            if isinstance(intensifier, Hyperband):
+                intensifier._next_bracket = bracket
+            raise
 
     def optimize(self, **options: Any) -> Configuration | list[Configuration]:
         """That of SMAC."""

@@ -120,6 +120,7 @@ class ProposerConfigSelector(Selector):
         self._rows = Rows(scenario.configspace, enough)
         self._waiting: dict[int, Configuration] = {}  # yielded, not in the run history yet
         self._proposals: dict[int, Proposal] = {}
+        self._proposed_for: RunHistory | None = None  # whose trials they are
         self._warned = False
 
     @property
@@ -136,7 +137,10 @@ class ProposerConfigSelector(Selector):
 
     def __iter__(self) -> Iterator[Configuration]:
         """Yield configurations, each once, until the space is exhausted."""
-        self._waiting, self._proposals = {}, {}  # drop those of an earlier facade
+        # Those of an earlier facade, or that an intensifier lost when it was interrupted.
+        self._waiting = {}
+        if self._proposed_for is not self.runhistory:
+            self._proposed_for, self._proposals = self.runhistory, {}
         for config in self.initial_configurations:
             if self._key(config) not in self._known() | self._waiting.keys():
                 self.begin()

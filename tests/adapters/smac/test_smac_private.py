@@ -17,6 +17,7 @@ from smac import Callback, HyperbandFacade, RandomFacade, RunHistory, Scenario
 from smac.facade.abstract_facade import AbstractFacade
 from smac.initial_design import DefaultInitialDesign
 from smac.intensifier import abstract_intensifier
+from smac.intensifier.hyperband import Hyperband
 from smac.main.config_selector import ConfigSelector
 from smac.main.exceptions import ConfigurationSpaceExhaustedException
 from smac.main.smbo import SMBO
@@ -172,3 +173,15 @@ def test_a_run_is_continued_if_the_scenario_equals_the_file_of_the_run() -> None
     assert source.index("Scenario.load(") < source.index("if self._scenario == old_scenario:")
     compared = inspect.getsource(Scenario.__eq__)
     assert compared.count("Scenario.make_serializable(") == 2
+
+
+def test_interrupted_generators_can_be_made_anew() -> None:
+    """Of the parts that make them, which are not generators themselves."""
+    assert "_config_generator = iter(" in inspect.getsource(abstract_intensifier)
+    generator = vars(abstract_intensifier.AbstractIntensifier)["config_generator"].fget
+    assert "return self._config_generator" in inspect.getsource(generator)
+    assert "self._trial_generator = iter(self._intensifier)" in inspect.getsource(SMBO.reset)
+    assert inspect.getsource(SMBO).count("next(self._trial_generator)") == 1
+    assert "next(self._trial_generator)" in inspect.getsource(SMBO.ask)
+    assert "trial_info = self.ask()" in inspect.getsource(SMBO.optimize)
+    assert "self._next_bracket = " in inspect.getsource(Hyperband._get_next_bracket)
