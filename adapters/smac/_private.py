@@ -36,6 +36,11 @@ _PATIENCE = 300
 
 #: What may differ in the scenario of a run that is continued, by name.
 _LIMITS = ("n_trials", "walltime_limit", "cputime_limit")
+#: What of its initial design, by name in ``meta``: its size follows from the number of trials.
+_SIZES = ("n_configs", "default_configs", "suggestions", "notes")
+
+#: How the origins of configurations begin that come after the initial design.
+_SEARCHED = ("Proposer: ", "Acquisition Function Maximizer", "Random Search")
 
 _WARNINGS: tuple[tuple[type[Warning], str], ...] = (
     # AbstractInitialDesign.meta calls Configuration.get_dictionary
@@ -94,11 +99,16 @@ class Selector(ConfigSelector):
             logger.disabled = False
         self._runhistory = runhistory
         self._callbacks = [] if callbacks is None else callbacks
-        self.initial_configurations = initial_design.select_configurations()
+        self._initial_design_configs = initial_design.select_configurations()
         # SMBO.update_model and update_acquisition_function replace these.
         self._model = others.get("model")
         self._acquisition_function = others.get("acquisition_function")
         self._acquisition_maximizer = others.get("acquisition_maximizer")
+
+    @property
+    def initial_configurations(self) -> list[Configuration]:
+        """Those of the initial design, which come first."""
+        return self._initial_design_configs
 
     @property
     def runhistory(self) -> RunHistory:
@@ -159,9 +169,13 @@ class _Loop(SMBO):
             known = Scenario.load(folder)
             # Saving also writes the space, which what SMAC compares leaves out.
             same_space = scenario.configspace == known.configspace
-            if same_space and _without_limits(scenario) == _without_limits(known):
+            if same_space and scenario != known and _unlimited(scenario) == _unlimited(known):
                 scenario.save()
         super()._initialize_state()
+        origins = [config.origin or "" for config in self._runhistory.get_configs()]
+        if any(origin.startswith(_SEARCHED) for origin in origins):
+            # The initial design has been evaluated. One of another size may have other points.
+            self._intensifier.config_selector._initial_design_configs = []
         # It may have been saved as finished within lower limits.
         self._finished = self._finished and self.budget_exhausted
 
@@ -211,10 +225,14 @@ class _Loop(SMBO):
             yield self._again.pop(0)
 
 
-def _without_limits(scenario: Scenario) -> dict[str, Any]:
-    """What SMAC compares of a scenario, but its limits."""
+def _unlimited(scenario: Scenario) -> dict[str, Any]:
+    """What SMAC compares of a scenario, but its limits and what follows from them."""
     compared = Scenario.make_serializable(scenario)
-    return {name: value for name, value in compared.items() if name not in _LIMITS}
+    for name in _LIMITS:
+        del compared[name]
+    for name in _SIZES:
+        compared["_meta"].get("initial_design", {}).pop(name, None)
+    return compared
 
 
 class _Surviving:

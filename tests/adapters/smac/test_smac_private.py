@@ -173,6 +173,18 @@ def test_a_run_is_continued_if_the_scenario_equals_the_file_of_the_run() -> None
     assert source.index("Scenario.load(") < source.index("if self._scenario == old_scenario:")
     compared = inspect.getsource(Scenario.__eq__)
     assert compared.count("Scenario.make_serializable(") == 2
+    assert '"initial_design": self._initial_design.meta' in inspect.getsource(
+        AbstractFacade.meta.fget
+    )
+
+
+def test_the_initial_design_is_left_out_where_it_has_been_evaluated(tmp_path: Path) -> None:
+    """Both selectors have a list of it, which they read when they begin."""
+    for selector in (_private.Selector(scenario(tmp_path)), ConfigSelector(scenario(tmp_path))):
+        smac = facade(scenario(tmp_path), config_selector=selector)
+        assert len(selector._initial_design_configs) > 0
+    smac.intensifier.config_selector._initial_design_configs = []
+    assert not str(smac.ask().config.origin).startswith("Initial")
 
 
 def test_interrupted_generators_can_be_made_anew() -> None:
