@@ -74,6 +74,33 @@ class Model(AbstractModel):
             self._configspace = configspace
 
 
+class _LateLogger(logging.Logger):
+    """``smac.automl_plugins``, but less than warnings wait until a facade has set up logging.
+
+    Parts that speak when they are made are made before the facade.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(_logger.name)
+        self._waiting: list[logging.LogRecord] | None = []
+
+    def handle(self, record: logging.LogRecord) -> None:
+        """That of ``smac.automl_plugins``, which decides by its level, now or later."""
+        if self._waiting is not None and record.levelno < logging.WARNING:
+            self._waiting.append(record)
+        elif _logger.isEnabledFor(record.levelno):
+            _logger.handle(record)
+
+    def begin(self) -> None:
+        """Say what has waited; nothing waits from now on."""
+        waiting, self._waiting = self._waiting, None
+        for record in waiting or ():
+            self.handle(record)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return logging.getLogger, (self.name,)
+
+
 class Selector(ConfigSelector):
     """A config selector that needs neither a model nor an acquisition function.
 
@@ -83,8 +110,10 @@ class Selector(ConfigSelector):
     def __init__(self, scenario: Scenario, **options: Any) -> None:
         super().__init__(scenario, **options)
         self.scenario = scenario
+        self._late = _LateLogger()
         known = logging.root.manager.loggerDict.items()
-        own = (logger for name, logger in known if name.startswith("automl_plugins"))
+        ours = ("automl_plugins", _logger.name)
+        own = (logger for name, logger in known if name.startswith(ours))
         self._speaking = [o for o in own if isinstance(o, logging.Logger) and not o.disabled]
 
     def _set_components(  # type: ignore[override]
@@ -97,6 +126,7 @@ class Selector(ConfigSelector):
         # A facade that sets up logging by a file of the user may disable all existing loggers.
         for logger in self._speaking:
             logger.disabled = False
+        self._late.begin()
         self._runhistory = runhistory
         self._callbacks = [] if callbacks is None else callbacks
         self._initial_design_configs = initial_design.select_configurations()
@@ -104,6 +134,12 @@ class Selector(ConfigSelector):
         self._model = others.get("model")
         self._acquisition_function = others.get("acquisition_function")
         self._acquisition_maximizer = others.get("acquisition_maximizer")
+
+    def take_notes_of(self, memory: Any) -> None:
+        """Let a memory speak in SMAC's log, unless it was given a logger."""
+        logger = getattr(memory, "logger", None)
+        if isinstance(logger, logging.Logger) and logger.name.startswith("automl_plugins"):
+            memory.logger = self._late
 
     @property
     def initial_configurations(self) -> list[Configuration]:
@@ -195,7 +231,8 @@ class _Loop(SMBO):
         intensifier = self._intensifier
         if self._interrupted:
             # An exception closes the generators that it passes: to SMAC they look exhausted.
-            intensifier._config_generator = iter(intensifier.config_selector)
+            # That of the selector is made anew when it is set.
+            intensifier.config_selector = intensifier.config_selector
             self._trial_generator = chain(self._take(), iter(intensifier))
             self._interrupted = False
         bracket = intensifier._next_bracket if isinstance(intensifier, Hyperband) else 0

@@ -104,14 +104,15 @@ class ProposerConfigSelector(Selector):
         check_integer("min_trials", min_trials, 1, optional=True)
         check_random_design(random_design)
         self.space = VectorSpace(scenario.configspace)
+        enough = 1 + self.space.depth if min_trials is None else min_trials
+        super().__init__(scenario, retrain_after=1, min_trials=enough)
         n_suggested = 0
         if isinstance(proposer, WithFallback):
+            self.take_notes_of(proposer.memory)
             check_fits(proposer.memory, self.space)
             if isinstance(proposer.proposer, SuggestedStart):
                 # They count as all configurations do, so random ones would take their places.
                 n_suggested = proposer.proposer.n_suggested
-        enough = 1 + self.space.depth if min_trials is None else min_trials
-        super().__init__(scenario, retrain_after=1, min_trials=enough)
         self.proposer = proposer
         self.random_design = random_design
         has_budgets = scenario.min_budget is not None and scenario.max_budget is not None

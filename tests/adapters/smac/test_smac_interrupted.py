@@ -131,7 +131,7 @@ def test_trials_that_were_running_come_first_after_both_kinds_of_interruption(
 
 def test_an_exhausted_space_is_the_end_after_an_interruption_too(tmp_path: Path) -> None:
     space = ConfigurationSpace({"a": ["x", "y", "z"]}, seed=0)
-    given = {"space": space, "function": lambda config, seed=0: 0.0}
+    given: dict[str, Any] = {"space": space, "function": lambda config, seed=0: 0.0}
     smac = facade(tmp_path, Interrupted(2), **given)
     assert len(search_on(smac)) == len(search(smac)) == 3
     for _ in range(2):
@@ -142,7 +142,7 @@ def test_an_exhausted_space_is_the_end_after_an_interruption_too(tmp_path: Path)
 def test_an_exhausted_space_is_the_end_for_a_selector_of_smac(tmp_path: Path) -> None:
     """It looks for long before it says so: not again."""
     space = ConfigurationSpace({"a": ["x", "y"]}, seed=0)
-    given = {"space": space, "function": lambda config, seed=0: 0.0}
+    given: dict[str, Any] = {"space": space, "function": lambda config, seed=0: 0.0}
     smac = facade(tmp_path, config_selector=partial(ConfigSelector), **given)
     with pytest.raises(ConfigurationSpaceExhaustedException):
         search(smac)

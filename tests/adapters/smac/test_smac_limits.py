@@ -41,7 +41,11 @@ def test_a_run_with_another_space_is_left_as_it_is(tmp_path: Path, n: int, other
     """Its trials cannot be read with the space that would be written over theirs."""
 
     def made(space: dict[str, Any], n: int) -> AbstractFacade:
-        given = {"space": ConfigurationSpace(space, seed=0), "name": "mine", "n_trials": n}
+        given: dict[str, Any] = {
+            "space": ConfigurationSpace(space, seed=0),
+            "name": "mine",
+            "n_trials": n,
+        }
         given |= {"function": lambda config, seed=0: config["x"], "overwrite": False}
         return facade(tmp_path, gbqr(**QUICK), **given)
 
