@@ -20,7 +20,9 @@ from distributed.scheduler import KilledWorker
 from smac import HyperparameterOptimizationFacade, RunHistory, Scenario
 from smac.callback import Callback
 from smac.initial_design import AbstractInitialDesign
+from smac.intensifier.hyperband import Hyperband
 from smac.main.config_selector import ConfigSelector
+from smac.main.exceptions import ConfigurationSpaceExhaustedException
 from smac.main.smbo import SMBO
 from smac.model.abstract_model import AbstractModel
 from smac.runhistory import StatusType, TrialInfo, TrialValue
@@ -34,6 +36,11 @@ _PATIENCE = 300
 
 #: What may differ in the scenario of a run that is continued, by name.
 _LIMITS = ("n_trials", "walltime_limit", "cputime_limit")
+#: What of its initial design, by name in ``meta``: its size follows from the number of trials.
+_SIZES = ("n_configs", "default_configs", "suggestions", "notes")
+
+#: How the origins of configurations begin that come after the initial design.
+_SEARCHED = ("Proposer: ", "Acquisition Function Maximizer", "Random Search")
 
 _WARNINGS: tuple[tuple[type[Warning], str], ...] = (
     # AbstractInitialDesign.meta calls Configuration.get_dictionary
@@ -67,6 +74,33 @@ class Model(AbstractModel):
             self._configspace = configspace
 
 
+class _LateLogger(logging.Logger):
+    """``smac.automl_plugins``, but less than warnings wait until a facade has set up logging.
+
+    Parts that speak when they are made are made before the facade.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(_logger.name)
+        self._waiting: list[logging.LogRecord] | None = []
+
+    def handle(self, record: logging.LogRecord) -> None:
+        """That of ``smac.automl_plugins``, which decides by its level, now or later."""
+        if self._waiting is not None and record.levelno < logging.WARNING:
+            self._waiting.append(record)
+        elif _logger.isEnabledFor(record.levelno):
+            _logger.handle(record)
+
+    def begin(self) -> None:
+        """Say what has waited; nothing waits from now on."""
+        waiting, self._waiting = self._waiting, None
+        for record in waiting or ():
+            self.handle(record)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return logging.getLogger, (self.name,)
+
+
 class Selector(ConfigSelector):
     """A config selector that needs neither a model nor an acquisition function.
 
@@ -76,8 +110,10 @@ class Selector(ConfigSelector):
     def __init__(self, scenario: Scenario, **options: Any) -> None:
         super().__init__(scenario, **options)
         self.scenario = scenario
+        self._late = _LateLogger()
         known = logging.root.manager.loggerDict.items()
-        own = (logger for name, logger in known if name.startswith("automl_plugins"))
+        ours = ("automl_plugins", _logger.name)
+        own = (logger for name, logger in known if name.startswith(ours))
         self._speaking = [o for o in own if isinstance(o, logging.Logger) and not o.disabled]
 
     def _set_components(  # type: ignore[override]
@@ -90,13 +126,25 @@ class Selector(ConfigSelector):
         # A facade that sets up logging by a file of the user may disable all existing loggers.
         for logger in self._speaking:
             logger.disabled = False
+        self._late.begin()
         self._runhistory = runhistory
         self._callbacks = [] if callbacks is None else callbacks
-        self.initial_configurations = initial_design.select_configurations()
+        self._initial_design_configs = initial_design.select_configurations()
         # SMBO.update_model and update_acquisition_function replace these.
         self._model = others.get("model")
         self._acquisition_function = others.get("acquisition_function")
         self._acquisition_maximizer = others.get("acquisition_maximizer")
+
+    def take_notes_of(self, memory: Any) -> None:
+        """Let a memory speak in SMAC's log, unless it was given a logger."""
+        logger = getattr(memory, "logger", None)
+        if isinstance(logger, logging.Logger) and logger.name.startswith("automl_plugins"):
+            memory.logger = self._late
+
+    @property
+    def initial_configurations(self) -> list[Configuration]:
+        """Those of the initial design, which come first."""
+        return self._initial_design_configs
 
     @property
     def runhistory(self) -> RunHistory:
@@ -139,13 +187,15 @@ class Facade(HyperparameterOptimizationFacade):
 class _Loop(SMBO):
     """That of SMAC, but trials that were interrupted, which it leaves running, come first.
 
-    Those that were ``asked`` for, or that workers of Dask still run, do not. A run is continued
-    with other limits, too, where SMAC would ask at the keyboard what to do with it.
+    Those that were ``asked`` for, or that workers of Dask still run, do not. A search that was
+    interrupted while it looked for a configuration looks again, where SMAC would end it. A run is
+    continued with other limits, too, where SMAC would ask at the keyboard what to do with it.
     """
 
     def __init__(self, asked: list[TrialInfo], **parts: Any) -> None:
         self._asked = asked
         self._again: list[TrialInfo] = []
+        self._interrupted = False  # while it looked for a configuration
         super().__init__(**parts)
 
     def _initialize_state(self) -> None:
@@ -155,9 +205,13 @@ class _Loop(SMBO):
             known = Scenario.load(folder)
             # Saving also writes the space, which what SMAC compares leaves out.
             same_space = scenario.configspace == known.configspace
-            if same_space and _without_limits(scenario) == _without_limits(known):
+            if same_space and scenario != known and _unlimited(scenario) == _unlimited(known):
                 scenario.save()
         super()._initialize_state()
+        origins = [config.origin or "" for config in self._runhistory.get_configs()]
+        if any(origin.startswith(_SEARCHED) for origin in origins):
+            # The initial design has been evaluated. One of another size may have other points.
+            self._intensifier.config_selector._initial_design_configs = []
         # It may have been saved as finished within lower limits.
         self._finished = self._finished and self.budget_exhausted
 
@@ -171,6 +225,27 @@ class _Loop(SMBO):
         super().reset()
         self._asked.clear()
         self._again.clear()
+
+    def ask(self) -> TrialInfo:
+        """That of SMAC."""
+        intensifier = self._intensifier
+        if self._interrupted:
+            # An exception closes the generators that it passes: to SMAC they look exhausted.
+            # That of the selector is made anew when it is set.
+            intensifier.config_selector = intensifier.config_selector
+            self._trial_generator = chain(self._take(), iter(intensifier))
+            self._interrupted = False
+        bracket = intensifier._next_bracket if isinstance(intensifier, Hyperband) else 0
+        try:
+            return super().ask()
+        except (StopIteration, ConfigurationSpaceExhaustedException):
+            raise
+        except BaseException:
+            self._interrupted = True
+            # Hyperband has counted the bracket that it was about to fill.
+            if isinstance(intensifier, Hyperband):
+                intensifier._next_bracket = bracket
+            raise
 
     def optimize(self, **options: Any) -> Configuration | list[Configuration]:
         """That of SMAC."""
@@ -187,10 +262,14 @@ class _Loop(SMBO):
             yield self._again.pop(0)
 
 
-def _without_limits(scenario: Scenario) -> dict[str, Any]:
-    """What SMAC compares of a scenario, but its limits."""
+def _unlimited(scenario: Scenario) -> dict[str, Any]:
+    """What SMAC compares of a scenario, but its limits and what follows from them."""
     compared = Scenario.make_serializable(scenario)
-    return {name: value for name, value in compared.items() if name not in _LIMITS}
+    for name in _LIMITS:
+        del compared[name]
+    for name in _SIZES:
+        compared["_meta"].get("initial_design", {}).pop(name, None)
+    return compared
 
 
 class _Surviving:

@@ -16,9 +16,8 @@ from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.targets import TARGETS, Target, transform
 from automl_plugins.records.trial import Status
 
+from .rows import TICK
 from .trials import canonical, check_one_objective, read_trial
-
-_FLOOR = 1e-3  # seconds: below a millisecond, clocks mostly measure their own overhead
 
 
 def as_bad_as_the_worst(costs: FloatArray) -> FloatArray:
@@ -110,5 +109,5 @@ class CostAndSecondsEncoder(CostEncoder):
         seconds = np.asarray(values[:, 1], dtype=np.float64)
         known = np.isfinite(seconds)
         usual = np.median(seconds[known]) if known.any() else 1.0
-        seconds = np.maximum(np.where(known, seconds, usual), _FLOOR)
+        seconds = np.maximum(np.where(known, seconds, usual), TICK)
         return np.column_stack([super().transform_response_values(values), np.log(seconds)])

@@ -57,7 +57,8 @@ class GBQRFacade(Facade):
     After an interruption, ``optimize`` of the same facade, or of a new one with
     ``overwrite=False``, first evaluates the trials that were running, unless the scenario has
     cutoffs; not those that ``ask`` of the same facade returned. A new facade continues the run of
-    a scenario with the same ``name`` also if its ``n_trials`` or limits of time are others.
+    a scenario with the same ``name`` also if its ``n_trials`` or limits of time are others; an
+    initial design that has been evaluated stays as it is, though its size may follow from them.
 
     With several workers (of Dask) a trial that kills its process counts as crashed, and the search
     continues. Dask first retries it on three other workers, unless

@@ -104,14 +104,15 @@ class ProposerConfigSelector(Selector):
         check_integer("min_trials", min_trials, 1, optional=True)
         check_random_design(random_design)
         self.space = VectorSpace(scenario.configspace)
+        enough = 1 + self.space.depth if min_trials is None else min_trials
+        super().__init__(scenario, retrain_after=1, min_trials=enough)
         n_suggested = 0
         if isinstance(proposer, WithFallback):
+            self.take_notes_of(proposer.memory)
             check_fits(proposer.memory, self.space)
             if isinstance(proposer.proposer, SuggestedStart):
                 # They count as all configurations do, so random ones would take their places.
                 n_suggested = proposer.proposer.n_suggested
-        enough = 1 + self.space.depth if min_trials is None else min_trials
-        super().__init__(scenario, retrain_after=1, min_trials=enough)
         self.proposer = proposer
         self.random_design = random_design
         has_budgets = scenario.min_budget is not None and scenario.max_budget is not None
@@ -120,6 +121,7 @@ class ProposerConfigSelector(Selector):
         self._rows = Rows(scenario.configspace, enough)
         self._waiting: dict[int, Configuration] = {}  # yielded, not in the run history yet
         self._proposals: dict[int, Proposal] = {}
+        self._proposed_for: RunHistory | None = None  # whose trials they are
         self._warned = False
 
     @property
@@ -136,7 +138,10 @@ class ProposerConfigSelector(Selector):
 
     def __iter__(self) -> Iterator[Configuration]:
         """Yield configurations, each once, until the space is exhausted."""
-        self._waiting, self._proposals = {}, {}  # drop those of an earlier facade
+        # Those of an earlier facade, or that an intensifier lost when it was interrupted.
+        self._waiting = {}
+        if self._proposed_for is not self.runhistory:
+            self._proposed_for, self._proposals = self.runhistory, {}
         for config in self.initial_configurations:
             if self._key(config) not in self._known() | self._waiting.keys():
                 self.begin()

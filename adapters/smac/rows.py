@@ -32,6 +32,7 @@ from .trials import canonical, known_ends, read_trial
 
 Pair = tuple[TrialKey, Trial]
 
+TICK = 1e-3  # seconds: below a millisecond, clocks mostly measure their own overhead
 _LEAST_FACTOR = 1e-18  # of an instance's seconds: its inverse, and sums of these, stay finite
 
 
@@ -219,16 +220,20 @@ def adjusted_seconds(
     As ``adjusted_means``, but an instance multiplies the seconds, and its factor is learnt from
     the ``typical`` rows (n,): how soon a failure comes is not how long an instance takes. With one
     instance, or all rows on all instances, the result is the plain mean too.
+
+    A factor may come from a single pair of trials, one of which a cache answered at once, say. So
+    less than ``TICK`` teaches no more than that, and no mean is longer than the longest trial.
     """
     n_rows, n_instances = len(typical), int(instances.max(initial=0)) + 1
     learnt = typical[rows]
     own, on = rows[learnt], instances[learnt]
-    effect = _effects(np.log(seconds[learnt]), own, on, _meetings(own, on, n_rows, n_instances))
+    known = np.log(np.maximum(seconds[learnt], TICK))
+    effect = _effects(known, own, on, _meetings(own, on, n_rows, n_instances))
     factor = np.maximum(np.exp(effect - effect.max()), _LEAST_FACTOR)
     met = _meetings(rows, instances, n_rows, n_instances)
     with np.errstate(invalid="ignore"):
         mean = np.bincount(rows, seconds, n_rows) / (met @ factor) * factor.mean()
-    return np.asarray(mean, dtype=np.float64)
+    return np.asarray(np.minimum(mean, seconds.max(initial=0.0)), dtype=np.float64)
 
 
 def _meetings(rows: IntArray, instances: IntArray, n_rows: int, n_instances: int) -> FloatArray:

@@ -17,6 +17,7 @@ from smac import Callback, HyperbandFacade, RandomFacade, RunHistory, Scenario
 from smac.facade.abstract_facade import AbstractFacade
 from smac.initial_design import DefaultInitialDesign
 from smac.intensifier import abstract_intensifier
+from smac.intensifier.hyperband import Hyperband
 from smac.main.config_selector import ConfigSelector
 from smac.main.exceptions import ConfigurationSpaceExhaustedException
 from smac.main.smbo import SMBO
@@ -172,3 +173,28 @@ def test_a_run_is_continued_if_the_scenario_equals_the_file_of_the_run() -> None
     assert source.index("Scenario.load(") < source.index("if self._scenario == old_scenario:")
     compared = inspect.getsource(Scenario.__eq__)
     assert compared.count("Scenario.make_serializable(") == 2
+    assert '"initial_design": self._initial_design.meta' in inspect.getsource(
+        vars(AbstractFacade)["meta"].fget
+    )
+
+
+def test_the_initial_design_is_left_out_where_it_has_been_evaluated(tmp_path: Path) -> None:
+    """Both selectors have a list of it, which they read when they begin."""
+    for selector in (_private.Selector(scenario(tmp_path)), ConfigSelector(scenario(tmp_path))):
+        smac = facade(scenario(tmp_path), config_selector=selector)
+        assert len(selector._initial_design_configs) > 0
+    smac.intensifier.config_selector._initial_design_configs = []
+    assert not str(smac.ask().config.origin).startswith("Initial")
+
+
+def test_interrupted_generators_can_be_made_anew() -> None:
+    """Of the parts that make them, which are not generators themselves."""
+    parts = vars(abstract_intensifier.AbstractIntensifier)
+    setter = inspect.getsource(parts["config_selector"].fset)
+    assert "self._config_generator = iter(config_selector)" in setter
+    assert "return self._config_generator" in inspect.getsource(parts["config_generator"].fget)
+    assert "self._trial_generator = iter(self._intensifier)" in inspect.getsource(SMBO.reset)
+    assert inspect.getsource(SMBO).count("next(self._trial_generator)") == 1
+    assert "next(self._trial_generator)" in inspect.getsource(SMBO.ask)
+    assert "trial_info = self.ask()" in inspect.getsource(SMBO.optimize)
+    assert "self._next_bracket = " in inspect.getsource(Hyperband._get_next_bracket)

@@ -153,6 +153,18 @@ def test_adjusted_seconds_are_plain_means_where_all_met_the_same_instances() -> 
     np.testing.assert_allclose(apart, [2.0, NAN, 1e9])
 
 
+@pytest.mark.parametrize("shortest", [1e-300, 1e-9, 1e-3])
+def test_a_trial_that_a_cache_answered_makes_no_slow_configuration(shortest: float) -> None:
+    """Less than a millisecond is one; and no mean is longer than the longest trial."""
+    times = [(0, shortest, "a"), (0, 100.0, "b"), (1, 2.0, "a")]
+    history = read(*((i, {"time": seconds, "instance": name}) for i, seconds, name in times))
+    np.testing.assert_allclose(history.seconds, [50.0, 100.0], rtol=1e-3)
+    # With another pair, of equal seconds: the factor is the root of 1e-3 / 10.
+    times = [(0, shortest, "a"), (0, 10.0, "b"), (1, 10.0, "a"), (1, 10.0, "b"), (2, 0.1, "a")]
+    history = read(*((i, {"time": seconds, "instance": name}) for i, seconds, name in times))
+    np.testing.assert_allclose(history.seconds, [5.0, 10.0, 0.1 * (100 + 1) / 2], rtol=1e-3)
+
+
 @pytest.mark.parametrize("least", [5e-324, 1e-12])
 def test_the_shortest_and_the_longest_seconds_do_not_overflow(least: float) -> None:
     times = ((0, least, "b"), (0, 1e18, "a"), (1, least, "b"), (2, 1e18, "a"), (3, 1.0, "b"))

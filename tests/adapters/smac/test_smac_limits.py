@@ -1,0 +1,112 @@
+"""SMAC runs that are continued with other limits: what may differ besides, and what may not."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from automl_plugins.adapters.smac import EIPerSecond, MetaInitialDesign
+from ConfigSpace import Configuration, ConfigurationSpace
+from known_runs import loss, model_space, records
+from smac.facade.abstract_facade import AbstractFacade
+from smac.initial_design import (
+    LatinHypercubeInitialDesign,
+    RandomInitialDesign,
+    SobolInitialDesign,
+)
+from smac_runs import QUICK, StopAfter, facade, few_candidates, origins, search
+
+from automl_plugins.meta import MetaDataset
+from automl_plugins.recipes import gbqr
+
+
+def target(config: Configuration, seed: int = 0) -> float:
+    return loss(config)
+
+
+@pytest.fixture(autouse=True)
+def nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SMAC asks at the keyboard what to do with a run that it does not continue."""
+    monkeypatch.setattr("builtins.input", lambda question: "abort")
+
+
+SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+
+
+@pytest.mark.parametrize("n", [3, 5])
+@pytest.mark.parametrize("other", [{"x": (0.0, 1.0), "z": (0.0, 1.0)}, SPACE | {"y": (5.0, 9.0)}])
+def test_a_run_with_another_space_is_left_as_it_is(tmp_path: Path, n: int, other: Any) -> None:
+    """Its trials cannot be read with the space that would be written over theirs."""
+
+    def made(space: dict[str, Any], n: int) -> AbstractFacade:
+        given: dict[str, Any] = {
+            "space": ConfigurationSpace(space, seed=0),
+            "name": "mine",
+            "n_trials": n,
+        }
+        given |= {"function": lambda config, seed=0: config["x"], "overwrite": False}
+        return facade(tmp_path, gbqr(**QUICK), **given)
+
+    search(made(SPACE, 3))
+    files = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
+    assert len(files) == 5
+    with pytest.raises((ValueError, RuntimeError)):
+        made(other, n)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.json")} == files
+
+
+PROPOSED: dict[str, Any] = {"proposer": gbqr(**QUICK)}
+DESIGNS: dict[str, dict[str, Any]] = {
+    "sobol": {**PROPOSED, "initial_design": partial(SobolInitialDesign)},
+    "cube": {**PROPOSED, "initial_design": partial(LatinHypercubeInitialDesign)},
+    "memory": {
+        **PROPOSED,
+        "initial_design": partial(MetaInitialDesign, memory=MetaDataset.from_records(records())),
+    },
+    "seconds": {"acquisition_function": EIPerSecond(), "acquisition_maximizer": few_candidates},
+}
+
+
+def made(folder: Path, n: int, **given: Any) -> AbstractFacade:
+    given = {"space": model_space(), "function": target, "name": "mine", **given}
+    return facade(folder, n_trials=n, overwrite=False, **given)
+
+
+def n_designed(smac: AbstractFacade) -> int:
+    return sum(str(origin).startswith("Initial") for origin in origins(smac))
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_the_size_of_an_initial_design_may_follow_from_the_limit(
+    tmp_path: Path, name: str
+) -> None:
+    """A run that has its design behind it gets no more of one, which could be another."""
+    given = DESIGNS[name]
+    first = made(tmp_path / "parts", 8, **given)
+    known = search(first)
+    n = n_designed(first)
+    for limit in (14, 16):
+        again = made(tmp_path / "parts", limit, **given, callbacks=[StopAfter(limit - 1)])
+        assert search(again)[: len(known)] == known and len(again.runhistory) == limit - 1
+    usual = made(tmp_path / "whole", 16, **given).intensifier.config_selector
+    assert n_designed(again) == n < len(usual._initial_design_configs)
+
+
+def test_an_initial_design_that_was_interrupted_has_the_size_of_the_new_limit(
+    tmp_path: Path,
+) -> None:
+    given = DESIGNS["sobol"]
+    assert len(search(made(tmp_path, 12, **given, callbacks=[StopAfter(2)]))) == 2
+    again = made(tmp_path, 24, **given)
+    trials = search(again)
+    assert len(trials) == 24 and n_designed(again) == 6
+    assert len({str(trial) for trial in trials}) == 24
+
+
+@pytest.mark.parametrize("design", [LatinHypercubeInitialDesign, RandomInitialDesign])
+def test_a_run_is_not_continued_with_another_initial_design(tmp_path: Path, design: Any) -> None:
+    search(made(tmp_path, 8, **DESIGNS["sobol"]))
+    with pytest.raises(RuntimeError, match="stopped by the user"):
+        made(tmp_path, 9, **PROPOSED, initial_design=partial(design))
