@@ -17,7 +17,7 @@ from automl_plugins.addresses import as_path, check_exists, is_to_come
 from automl_plugins.arrays import FloatArray
 from automl_plugins.frameworks import adapter_of, owner_of
 from automl_plugins.meta.bundled import LEARNERS, bundled
-from automl_plugins.meta.coverage import MemoryMismatch, note_coverage
+from automl_plugins.meta.coverage import MemoryMismatch, note_coverage, warn_of_ranges
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.tasks import read_meta_features
 from automl_plugins.newest import Newest
@@ -331,10 +331,11 @@ class TaskMemory:
             dataset = open_memory(self.known, space.space, exclude=self.exclude)
         except ValueError as error:
             return str(error)
+        warnings = warn_of_ranges(dataset.coverage)
         for note in note_coverage(dataset.coverage):
             if note not in self._noted:  # most are the same in every form of a space that grows
                 self._noted.add(note)
-                self.logger.info(note)
+                self.logger.log(logging.WARNING if note in warnings else logging.INFO, note)
         return dataset
 
     def _only_itself(self) -> str:
