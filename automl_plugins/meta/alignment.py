@@ -144,7 +144,15 @@ class Reading(NamedTuple):
 
     def column(self, i: int) -> _Column:
         """Views of all arrays at a hyperparameter."""
-        return _Column(*(array[:, i] for array in self[2:-1]))
+        return _Column(
+            self.entries[:, i],
+            self.numbers[:, i],
+            self.recorded[:, i],
+            self.outside[:, i],
+            self.rounded[:, i],
+            self.foreign[:, i],
+            self.converted[:, i],
+        )
 
 
 def read_runs(
@@ -200,7 +208,7 @@ def complete(
     # A constant has its value, recorded or not: nothing is guessed.
     imputed = np.isnan(vectors) & ~np.isnan(completed) & (space.n_values > 1)
     absent = imputed & ~reading.recorded
-    unrelated = absent[:, dependent_elsewhere(space, records) & ~given].any(axis=1)
+    unrelated = np.any(absent[:, dependent_elsewhere(space, records) & ~given], axis=1)
     # A run without any value is the default configuration; one with others only is of elsewhere.
     for i in np.flatnonzero(~reading.recorded.any(axis=1)).tolist():
         values = list(configurations[i].values())

@@ -137,7 +137,7 @@ class MetaDataset:
             read_runs(vector_space, runs.configurations, size=task.size, records=runs.records)
             for task, runs in zip(known, full, strict=True)
         ]
-        # Who wants what does not fit dropped is not told less than all.
+        # Where gaps or misfits are to be dropped, nothing may become a gap or a misfit.
         if options.get("out_of_range") != "drop" and options.get("missing") != "drop":
             readings = doubt_edges(vector_space, readings)
         tasks: list[MetaTask] = []
@@ -151,8 +151,8 @@ class MetaDataset:
         _refuse_useless(coverage, vector_space)
         names = ("task", "vectors", "losses", "seconds", "status", "imputed")
         joined = map(np.concatenate, zip(*columns, strict=True))
-        runs = dict(zip(names, joined, strict=True))
-        return cls(space, tuple(tasks), **runs, coverage=tuple(coverage))
+        arrays = dict(zip(names, joined, strict=True))
+        return cls(space, tuple(tasks), **arrays, coverage=tuple(coverage))
 
     def aligned(self, space: ConfigurationSpace, **options: Unpack[AlignOptions]) -> MetaDataset:
         """The same runs in another search space; arguments and errors of ``from_records``."""
