@@ -22,7 +22,7 @@ from ConfigSpace.hyperparameters import (
 
 from automl_plugins._arguments import check_choice
 from automl_plugins.arrays import BoolArray, FloatArray
-from automl_plugins.meta.coverage import Coverage
+from automl_plugins.meta.coverage import Beyond, Coverage
 from automl_plugins.meta.imputation import dependent_elsewhere, impute
 from automl_plugins.meta.units import DataSize, in_unit, meaning, read_no_limit, unit_of
 from automl_plugins.records.task_record import TaskRecord
@@ -50,7 +50,8 @@ Missing = Literal["impute", "drop"]
 _RANGES = FloatHyperparameter | IntegerHyperparameter
 _LARGEST = sys.float_info.max
 _ROUNDED = 1e-3  # of a step, by which single precision or printed digits miss it
-_IN_RANGE = 0.05  # share of recorded values in a range below which it is that of something else
+#: Share of recorded values in a range, or among choices, below which it is that of something else.
+IN_RANGE = 0.05
 
 
 class AlignOptions(TypedDict, total=False):
@@ -97,11 +98,13 @@ def align(
             value where it is a choice of the recorded space, or of ``space`` if none was recorded.
         task: Name of their task, for the report.
         out_of_range: What becomes of a number outside its range: ``"clip"`` moves it to the
-            border, ``"drop"`` leaves the run out. A number of a recorded range is moved to the
-            nearest of categories that are numbers. Any other category that the space does not
-            have always drops the run. Where no value of a hyperparameter is in the language of
-            the space (numbers for categories; counts for fractions without the sizes), none is
-            known. The values of a switch, truth values or 0 and 1, are those of either language.
+            border, ``"drop"`` leaves the run out. One inside, between two steps, goes to the
+            nearer one in any case. A number of a recorded range is moved in the same way among
+            categories that are numbers, and is not known where it is none of other categories.
+            Any other category that the space does not have always drops the run. Where hardly
+            any value of a hyperparameter is in the language of the space (numbers for categories;
+            counts for fractions without the sizes), the others are not known. The values of a
+            switch, truth values or 0 and 1, are those of either language.
         missing: What becomes of a run without a value for an active hyperparameter:
             ``"impute"`` sets its default, ``"drop"`` leaves the run out.
         defaults: Value of a hyperparameter, by name, in runs that do not have it; others have
@@ -114,13 +117,56 @@ def align(
     Raises:
         ValueError: For a default that the space does not allow, or an unknown policy.
     """
-    check_choice("out_of_range", out_of_range, get_args(OutOfRange))
-    check_choice("missing", missing, get_args(Missing))
-    n = len(configurations)
-    named = {name for configuration in configurations for name in configuration}
-    vectors = np.full((n, space.d), np.nan)
-    moved, foreign, converted = np.zeros((3, n, space.d), dtype=bool)
-    unknown = np.ones(n, dtype=bool)  # until a value is found that the space knows
+    reading = read_runs(space, configurations, size=size, records=records)
+    options = AlignOptions(out_of_range=out_of_range, missing=missing, defaults=defaults)
+    return complete(space, reading, task, **options)
+
+
+class Reading(NamedTuple):
+    """What runs (n) say in the language of a search space.
+
+    Arrays (n, d): the ``entries`` of their vectors, NaN where not known; the ``numbers`` that they
+    were made of, where they are numbers; and masks. ``recorded``: where there was a value at all.
+    ``outside`` were moved to an end of the range, ``rounded`` to a step, ``foreign`` are not
+    values of the space, ``converted`` were counts for fractions, or the reverse.
+    """
+
+    configurations: Sequence[Mapping[str, Any]]
+    records: Sequence[TaskRecord]
+    entries: FloatArray
+    numbers: FloatArray
+    recorded: BoolArray
+    outside: BoolArray
+    rounded: BoolArray
+    foreign: BoolArray
+    converted: BoolArray
+    beyond: Mapping[str, Beyond] = {}
+
+    def column(self, i: int) -> _Column:
+        """Views of all arrays at a hyperparameter."""
+        return _Column(
+            self.entries[:, i],
+            self.numbers[:, i],
+            self.recorded[:, i],
+            self.outside[:, i],
+            self.rounded[:, i],
+            self.foreign[:, i],
+            self.converted[:, i],
+        )
+
+
+def read_runs(
+    space: VectorSpace,
+    configurations: Sequence[Mapping[str, Any]],
+    *,
+    size: DataSize | None = None,
+    records: Sequence[TaskRecord] = (),
+) -> Reading:
+    """The first half of ``align``, with its arguments."""
+    entries, numbers = np.full((2, len(configurations), space.d), np.nan)
+    masks = np.zeros((5, *entries.shape), dtype=bool)
+    reading = Reading(configurations, records, entries, numbers, *masks)
+    named = _named(configurations)
     recorded = [hp for r in records if r.space is not None for hp in r.space.values()]
     known = [*recorded]
     # Runs that came without a space may be of this one, in which None may be a choice.
@@ -134,18 +180,37 @@ def align(
     for i, name in enumerate(space.names):
         if name in named:
             values = [configuration.get(name, ABSENT) for configuration in configurations]
-            absent = _absent(values, ("missing",) if name in nones else ("none", "missing"))
-            column = _Column(vectors[:, i], moved[:, i], foreign[:, i], converted[:, i], absent)
+            column = reading.column(i)
+            kinds = ("missing",) if name in nones else ("none", "missing")
+            column.recorded[:] = ~_absent(values, kinds)
             _fill(column, space.space[name], values, size or DataSize(), name in ranges)
-            unknown &= absent
-    lost = foreign | moved if out_of_range == "drop" else foreign
+    return reading
+
+
+def complete(
+    space: VectorSpace,
+    reading: Reading,
+    task: str,
+    *,
+    out_of_range: OutOfRange = "clip",
+    missing: Missing = "impute",
+    defaults: Mapping[str, Any] | None = None,
+) -> Alignment:
+    """The second half of ``align``, with its arguments."""
+    check_choice("out_of_range", out_of_range, get_args(OutOfRange))
+    check_choice("missing", missing, get_args(Missing))
+    configurations, records, vectors = reading.configurations, reading.records, reading.entries
+    outside, foreign, n = reading.outside, reading.foreign, len(configurations)
+    named = _named(configurations)
+    lost = foreign | outside if out_of_range == "drop" else foreign
     given = np.array([name in (defaults or {}) for name in space.names], dtype=bool)
     completed = impute(space, vectors, _defaults(space, defaults), given)
     # A constant has its value, recorded or not: nothing is guessed.
     imputed = np.isnan(vectors) & ~np.isnan(completed) & (space.n_values > 1)
-    unrelated = imputed[:, dependent_elsewhere(space, records) & ~given].any(axis=1)
+    absent = imputed & ~reading.recorded
+    unrelated = np.any(absent[:, dependent_elsewhere(space, records) & ~given], axis=1)
     # A run without any value is the default configuration; one with others only is of elsewhere.
-    for i in np.flatnonzero(unknown).tolist():
+    for i in np.flatnonzero(~reading.recorded.any(axis=1)).tolist():
         values = list(configurations[i].values())
         unrelated[i] |= not _absent(values, ("none", "missing")).all()
     keep = ~lost.any(axis=1) & ~unrelated
@@ -163,17 +228,24 @@ def align(
         task=task,
         n_runs=n,
         n_kept=int(keep.sum()),
-        n_clipped=int(moved[keep].any(axis=1).sum()),
+        n_clipped=int(outside[keep].any(axis=1).sum()),
         imputed=by_name(imputed[keep]),
         shared=shared,
         ignored=tuple(sorted(named - set(shared))),
-        clipped=by_name(moved[keep]),
+        clipped=by_name(outside[keep]),
         dropped=by_name(lost),
-        converted=by_name(converted[keep]),
+        converted=by_name(reading.converted[keep]),
         n_unrelated=int(unrelated.sum()),
+        rounded=by_name(reading.rounded[keep]),
+        unusable=by_name((imputed & reading.recorded)[keep]),
+        beyond=reading.beyond,
     )
     imputed[~keep] = False
     return Alignment(completed, np.asarray(keep), coverage, imputed)
+
+
+def _named(configurations: Sequence[Mapping[str, Any]]) -> set[str]:
+    return {name for configuration in configurations for name in configuration}
 
 
 def _defaults(space: VectorSpace, given: Mapping[str, Any] | None) -> FloatArray:
@@ -197,17 +269,22 @@ def _defaults(space: VectorSpace, given: Mapping[str, Any] | None) -> FloatArray
 
 
 class _Column(NamedTuple):
-    """Entries (n,) of a hyperparameter, NaN where absent, and masks (n,), to be filled.
-
-    ``moved`` were outside the range, ``foreign`` are not values of the space, ``converted`` were
-    counts for fractions, or the reverse. Known before: where no value was recorded, ``absent``.
-    """
+    """Entries (n,) of a hyperparameter to be filled, see ``Reading``; ``recorded`` is known."""
 
     entries: FloatArray
-    moved: BoolArray
+    numbers: FloatArray
+    recorded: BoolArray
+    outside: BoolArray
+    rounded: BoolArray
     foreign: BoolArray
     converted: BoolArray
-    absent: BoolArray
+
+    def place(self, hyperparameter: Hyperparameter[Any, Any], numbers: FloatArray) -> None:
+        """Fill in what the numbers (n,) are in the space; NaN changes nothing."""
+        known = ~np.isnan(numbers)
+        self.numbers[known] = numbers[known]
+        placed = _place(hyperparameter, numbers[known])
+        self.entries[known], self.outside[known], self.rounded[known] = placed
 
 
 def _fill(
@@ -219,29 +296,43 @@ def _fill(
 ) -> None:
     choices, values = _categories(hyperparameter), _read_switch(hyperparameter, values)
     if isinstance(hyperparameter, Constant):
-        known = ~column.absent
+        known = column.recorded
         column.entries[known] = 1.0
         # As with categories another text drops the run; as with ranges another number is moved.
         is_text = math.isnan(to_number(hyperparameter.value))
-        other = column.foreign if is_text else column.moved
+        other = column.foreign if is_text else column.outside
         choices = choices_of(hyperparameter) or ()
         other[:] = known & [find(choices, value) is None for value in values]
     elif choices is not None:
         place = finder(choices)
         found = [None if value is ABSENT else place(value) for value in values]
         column.entries[:] = [math.nan if i is None else i for i in found]
-        others = np.isnan(column.entries) & ~column.absent
+        others = np.isnan(column.entries) & column.recorded
         kinds = {kind_of(values[i]) for i in np.flatnonzero(others)}
-        if of_range and kinds == {"number"} and _are_numbers(choices):
+        if kinds != {"number"}:
+            column.foreign[:] = others
+        elif of_range and _are_numbers(choices):
+            numbers = np.array([to_number(value) for value in values])
+            column.place(hyperparameter, np.where(others, numbers, np.nan))
+            column.numbers[:] = numbers
+        elif of_range:
+            # 0.01 for "scale" or "auto": nothing is known of it, whatever equals a choice.
             numbers = np.array([to_number(values[i]) for i in np.flatnonzero(others)])
-            column.entries[others], column.moved[others] = _place(hyperparameter, numbers)
-        # Only numbers, 0.01 for "scale" or "auto", and no choice: nothing is known of it.
-        elif kinds != {"number"} or not np.isnan(column.entries).all():
+            column.entries[others] = _texts(hyperparameter.name, choices, numbers, size)
+        # Only numbers, and hardly one a choice.
+        elif np.mean(~others[column.recorded]) >= IN_RANGE:
             column.foreign[:] = others
     else:
-        numbers = _to_numbers(column, hyperparameter, values, size)
-        known = ~np.isnan(numbers)
-        column.entries[known], column.moved[known] = _place(hyperparameter, numbers[known])
+        column.place(hyperparameter, _to_numbers(column, hyperparameter, values, size))
+
+
+def _texts(name: str, choices: Sequence[Any], numbers: FloatArray, size: DataSize) -> FloatArray:
+    """Index (n,) of the text that means the number, as "sqrt" does; NaN where none does."""
+    found = np.full(len(numbers), np.nan)
+    for i, choice in reversed([*enumerate(choices)]):  # the first one counts
+        if isinstance(choice, str):
+            found[np.isclose(numbers, meaning(name, choice, size), rtol=1e-6, atol=0.0)] = i
+    return found
 
 
 def _read_switch(hyperparameter: Hyperparameter[Any, Any], values: list[Any]) -> list[Any]:
@@ -293,7 +384,7 @@ def speak_alike(
         return True
     domain, values = domain_of(asked), known.to_value(recorded)
     legal = (domain.low, domain.high) if isinstance(domain, Range) else domain
-    return bool(np.mean((values >= min(legal)) & (values <= max(legal))) >= _IN_RANGE)
+    return bool(np.mean((values >= min(legal)) & (values <= max(legal))) >= IN_RANGE)
 
 
 def _absent(values: Sequence[Any], kinds: Collection[str]) -> BoolArray:
@@ -313,7 +404,7 @@ def _to_numbers(
         for i in np.flatnonzero(np.isnan(numbers)):
             if values[i] is not ABSENT:
                 numbers[i] = meaning(name, values[i], size)
-        column.foreign[:] = np.isnan(numbers) & ~column.absent
+        column.foreign[:] = np.isnan(numbers) & column.recorded
     numbers = read_no_limit(hyperparameter, numbers)
     if unit is None:
         return numbers
@@ -327,14 +418,16 @@ def _to_numbers(
 
 def _place(
     hyperparameter: Hyperparameter[Any, Any], numbers: FloatArray
-) -> tuple[FloatArray, BoolArray]:
-    """The entries (n,) nearest to the numbers, and whether each was moved."""
+) -> tuple[FloatArray, BoolArray, BoolArray]:
+    """The entries (n,) nearest to the numbers; whether each was outside, or between two steps."""
     if (choices := choices_of(hyperparameter)) is not None:
         sequence = numbers_of(choices)
         # Infinities have no difference, nor have floats as large as they get; halves have.
         halves = [np.clip(found, -_LARGEST, _LARGEST) / 2.0 for found in (numbers, sequence)]
         nearest = np.abs(halves[0][:, None] - halves[1]).argmin(axis=1)
-        return nearest.astype(np.float64), ~np.isclose(numbers, sequence[nearest])
+        moved = ~np.isclose(numbers, sequence[nearest])
+        outside = moved & ((numbers < sequence.min()) | (numbers > sequence.max()))
+        return nearest.astype(np.float64), outside, moved & ~outside
     assert isinstance(hyperparameter, _RANGES)
     if isinstance(hyperparameter, IntegerHyperparameter):
         numbers = np.rint(numbers)
@@ -342,14 +435,15 @@ def _place(
     legal = np.clip(numbers, float(lower), float(upper))
     # ConfigSpace rounds the ends of a range: what lies beyond by that only is the end.
     outside = (legal != numbers) & ~is_near(numbers, lower, upper)
+    rounded = np.zeros_like(outside)
     entries = hyperparameter.to_vector(legal)
     scale = scale_of(hyperparameter)
     if isinstance(scale, Steps):
         found, place = scale.to_value(entries), scale.index(legal)
         near = scale.legal_value(legal) | (np.abs(place - np.rint(place)) <= _ROUNDED)
         # Integers are recorded exactly; real steps may be missed by a rounding.
-        outside |= found != legal if scale.is_integer else ~near
+        rounded = found != legal if scale.is_integer else ~near
         entries = scale.to_vector(found)
     elif isinstance(scale, LinearScale) and scale.is_rounded:
-        outside |= scale.to_value(entries) != legal
-    return entries, outside
+        rounded = scale.to_value(entries) != legal
+    return entries, outside, rounded & ~outside

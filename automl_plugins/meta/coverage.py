@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 
 class MemoryMismatch(ValueError):
@@ -30,6 +31,17 @@ class MemoryMismatch(ValueError):
         self.expected = expected
 
 
+class Beyond(NamedTuple):
+    """Numbers of a whole memory, nearly all of which lie outside the range of a search."""
+
+    n_outside: int
+    n: int  # recorded
+    least: float
+    most: float
+    low: float  # of the search
+    high: float
+
+
 @dataclass(frozen=True)
 class Coverage:
     """How much of a task's runs a search space can use.
@@ -39,7 +51,8 @@ class Coverage:
         n_runs: Runs that were recorded.
         n_kept: Those that are used.
         n_clipped: Those among them with a value that was moved into its range.
-        imputed: Runs used for which a hyperparameter had to be imputed, by name.
+        imputed: Runs used for which a hyperparameter had to be imputed, by name, those among them
+            for which a value was recorded included.
         shared: Hyperparameters that both know.
         ignored: Hyperparameters of the runs that the space does not have.
         clipped: Runs used with a value that was moved into its range, by hyperparameter.
@@ -47,6 +60,10 @@ class Coverage:
         n_partial: Runs left out because they were evaluated at a lower budget.
         converted: Runs used with a count for a fraction, or the reverse, by hyperparameter.
         n_unrelated: Runs left out that are of a branch which the space lacks, see ``align``.
+        rounded: Runs used with a value between two steps, moved to the nearer one, by name.
+        unusable: Runs used with a recorded value that says nothing here, by name: it is imputed.
+        beyond: Numbers of the memory, nearly all of which lie outside, by name; for some of the
+            runs they are at the end of the range, for the others they are imputed.
 
     Example::
 
@@ -66,6 +83,9 @@ class Coverage:
     n_partial: int = 0
     converted: Mapping[str, int] = field(default_factory=dict)
     n_unrelated: int = 0
+    rounded: Mapping[str, int] = field(default_factory=dict)
+    unusable: Mapping[str, int] = field(default_factory=dict)
+    beyond: Mapping[str, Beyond] = field(default_factory=dict)
 
     @property
     def n_dropped(self) -> int:
@@ -81,6 +101,7 @@ class Coverage:
         for verb, counts in (
             ("dropped for", self.dropped),
             ("clipped", self.clipped),
+            ("moved to a step", self.rounded),
             ("imputed", self.imputed),
             ("converted between counts and fractions", self.converted),
         ):
@@ -104,17 +125,49 @@ def note_coverage(coverage: Sequence[Coverage]) -> tuple[str, ...]:
         reasons += [f"another branch in {n_unrelated}"] * bool(n_unrelated)
         because = f" because of {' and '.join(reasons)}" if reasons else ""
         out.append(f"{n_runs - n_kept} of {n_runs} recorded runs are left out{because}.")
-    for counts, sentence in (
+    beyond = {name: found for c in coverage for name, found in c.beyond.items()}
+    unusable = dict(_sum_up(coverage, "unusable"))
+    imputed = _sum_up(coverage, "imputed")
+    for counted, sentence in (
         (
-            "clipped",
+            [(name, n) for name, n in _sum_up(coverage, "clipped") if name not in beyond],
             "{} is outside the range of this search in {} of {} recorded runs: there the nearest"
             " value inside counts, and nothing need be done.",
         ),
-        ("imputed", "{} is missing in {} of {} recorded runs and is imputed."),
-        ("converted", "{} was converted between counts and fractions in {} of {} recorded runs."),
+        (
+            _sum_up(coverage, "rounded"),
+            "{} is between the steps of this search in {} of {} recorded runs: there the nearest"
+            " step counts.",
+        ),
+        (
+            [(name, n - unusable.get(name, 0)) for name, n in imputed],
+            "{} is missing in {} of {} recorded runs and is imputed.",
+        ),
+        (
+            [(name, unusable.get(name, 0)) for name, _ in imputed if name not in beyond],
+            "{} has values that cannot be used in {} of {} recorded runs, as they are none of this"
+            " search, and is imputed there.",
+        ),
+        (
+            _sum_up(coverage, "converted"),
+            "{} was converted between counts and fractions in {} of {} recorded runs.",
+        ),
     ):
-        out += [sentence.format(name, n, n_kept) for name, n in _sum_up(coverage, counts)]
-    return tuple(out)
+        out += [sentence.format(name, n, n_kept) for name, n in counted if n]
+    return (*warn_of_ranges(coverage), *out)
+
+
+def warn_of_ranges(coverage: Sequence[Coverage]) -> tuple[str, ...]:
+    """Those of the notes that are warnings: of memories that lie outside a range."""
+    beyond = {name: found for c in coverage for name, found in c.beyond.items()}
+    return tuple(
+        f"{name} was recorded from {found.least:g} to {found.most:g}, and {found.n_outside} of"
+        f" these {found.n} values lie outside the range of this search, {found.low:g} to"
+        f" {found.high:g}: little is known of it there. The nearest end counts in a third of these"
+        " runs, the default in the others. If this is not meant, widen the range, or use a memory"
+        " of it."
+        for name, found in beyond.items()
+    )
 
 
 def _sum_up(coverage: Sequence[Coverage], counts: str) -> list[tuple[str, int]]:

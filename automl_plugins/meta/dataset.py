@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 
 from automl_plugins._arguments import check_kind, refuse_foreign, repeated
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
-from automl_plugins.meta.alignment import AlignOptions, align
+from automl_plugins.meta.alignment import AlignOptions, Reading, complete, read_runs
 from automl_plugins.meta.coverage import Coverage, MemoryMismatch
+from automl_plugins.meta.edges import doubt_edges
 from automl_plugins.meta.tasks import (
     MetaTask,
     meta_feature_names_of,
@@ -105,7 +106,8 @@ class MetaDataset:
         Args:
             records: Runs by task.
             space: The search space; None takes the union of the recorded ones.
-            **options: ``out_of_range``, ``missing`` and ``defaults``, see ``align``.
+            **options: ``out_of_range``, ``missing`` and ``defaults``, see ``align``; what is told
+                of numbers that are nearly all outside, if nothing is dropped: ``doubt_edges``.
 
         Raises:
             TypeError: For records, a space or an option of another kind.
@@ -129,15 +131,19 @@ class MetaDataset:
             # From the start: the groups hold the records as they were.
             return cls.from_records(named, space, **options)
         vector_space = VectorSpace(space)
+        known = [_describe(name, group) for name, group in by_name.items()]
+        full = [_at_full_budget(group) for group in by_name.values()]
+        readings = [
+            read_runs(vector_space, runs.configurations, size=task.size, records=runs.records)
+            for task, runs in zip(known, full, strict=True)
+        ]
+        # Where gaps or misfits are to be dropped, nothing may become a gap or a misfit.
+        if options.get("out_of_range") != "drop" and options.get("missing") != "drop":
+            readings = doubt_edges(vector_space, readings)
         tasks: list[MetaTask] = []
         columns, coverage = [], []
-        for name, group in by_name.items():
-            features: dict[str, float] = {}
-            for record in group:
-                features = update_known(features, record.meta_features)
-            tags = {k: v for record in group for k, v in record.tags.items()}
-            task = MetaTask(name, features, tags)
-            own, covered = _runs_of(task, group, vector_space, options)
+        for task, runs, reading in zip(known, full, readings, strict=True):
+            own, covered = _runs_of(task, runs, vector_space, reading, options)
             coverage.append(covered)
             if covered.n_kept:
                 columns.append((np.full(covered.n_kept, len(tasks)), *own))
@@ -145,8 +151,8 @@ class MetaDataset:
         _refuse_useless(coverage, vector_space)
         names = ("task", "vectors", "losses", "seconds", "status", "imputed")
         joined = map(np.concatenate, zip(*columns, strict=True))
-        runs = dict(zip(names, joined, strict=True))
-        return cls(space, tuple(tasks), **runs, coverage=tuple(coverage))
+        arrays = dict(zip(names, joined, strict=True))
+        return cls(space, tuple(tasks), **arrays, coverage=tuple(coverage))
 
     def aligned(self, space: ConfigurationSpace, **options: Unpack[AlignOptions]) -> MetaDataset:
         """The same runs in another search space; arguments and errors of ``from_records``."""
@@ -258,10 +264,22 @@ class MetaDataset:
         return np.asarray(counts > 0)
 
 
-def _runs_of(
-    task: MetaTask, records: Sequence[TaskRecord], space: VectorSpace, options: AlignOptions
-) -> tuple[tuple[FloatArray, FloatArray, FloatArray, IntArray, BoolArray], Coverage]:
-    """Columns of the runs of a task at full budget, from ``vectors`` on, and the coverage."""
+class _FullRuns(NamedTuple):
+    """The runs of a task at full budget, and which ones (n,) of each record they are."""
+
+    records: Sequence[TaskRecord]
+    rows: list[BoolArray]
+    configurations: list[Mapping[str, Any]]
+
+
+def _describe(name: str, records: Sequence[TaskRecord]) -> MetaTask:
+    features: dict[str, float] = {}
+    for record in records:
+        features = update_known(features, record.meta_features)
+    return MetaTask(name, features, {k: v for record in records for k, v in record.tags.items()})
+
+
+def _at_full_budget(records: Sequence[TaskRecord]) -> _FullRuns:
     # Only losses of complete runs are compared, so only their budgets matter.
     full = [np.isnan(r.budget) | (r.status != Status.COMPLETE) for r in records]
     configurations = [
@@ -269,20 +287,20 @@ def _runs_of(
         for record, rows in zip(records, full, strict=True)
         for i in np.flatnonzero(rows).tolist()
     ]
-    vectors, keep, coverage, imputed = align(
-        space,
-        configurations,
-        task=task.name,
-        size=task.size,
-        records=records,
-        **options,
-    )
+    return _FullRuns(records, full, configurations)
+
+
+def _runs_of(
+    task: MetaTask, runs: _FullRuns, space: VectorSpace, reading: Reading, options: AlignOptions
+) -> tuple[tuple[FloatArray, FloatArray, FloatArray, IntArray, BoolArray], Coverage]:
+    """Columns of the runs of a task at full budget, from ``vectors`` on, and the coverage."""
+    vectors, keep, coverage, imputed = complete(space, reading, task.name, **options)
 
     def column(name: str) -> Any:
-        parts = [getattr(r, name)[rows] for r, rows in zip(records, full, strict=True)]
+        parts = [getattr(r, name)[rows] for r, rows in zip(runs.records, runs.rows, strict=True)]
         return np.concatenate(parts)[keep]
 
-    n_partial = sum(map(len, records)) - len(configurations)
+    n_partial = sum(map(len, runs.records)) - len(runs.configurations)
     coverage = replace(coverage, n_runs=coverage.n_runs + n_partial, n_partial=n_partial)
     losses, seconds, status = map(column, ("losses", "seconds", "status"))
     return (vectors[keep], losses, seconds, status, imputed[keep]), coverage

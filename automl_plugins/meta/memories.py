@@ -17,7 +17,7 @@ from automl_plugins.addresses import as_path, check_exists, is_to_come
 from automl_plugins.arrays import FloatArray
 from automl_plugins.frameworks import adapter_of, owner_of
 from automl_plugins.meta.bundled import LEARNERS, bundled
-from automl_plugins.meta.coverage import MemoryMismatch, note_coverage
+from automl_plugins.meta.coverage import MemoryMismatch, note_coverage, warn_of_ranges
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.tasks import read_meta_features
 from automl_plugins.newest import Newest
@@ -262,6 +262,7 @@ class TaskMemory:
             memory knows nothing may become one that fits.
         filling: Whether ``memory`` is what a place, such as a store, has in it by now; known of a
             store, its path and its address.
+        chosen: Whether the user has named it, and so is warned of what may be a mistake.
         logger: Takes the notes on what is left out or changed.
 
     Raises:
@@ -278,6 +279,7 @@ class TaskMemory:
         task: str | None = None,
         growing: bool = False,
         filling: bool = False,
+        chosen: bool = True,
         logger: logging.Logger = _logger,
     ) -> None:
         #: Keeps what was computed of the tasks, if the memory is a store.
@@ -286,6 +288,7 @@ class TaskMemory:
         #: Whether it is a store, or its path or address: others may record into it meanwhile.
         self.is_store = is_path or self.store is not None
         self.growing = growing
+        self.chosen = chosen
         self.logger = logger
         self._learner = memory if isinstance(memory, str) and memory in LEARNERS else ""
         self.known: Known = []
@@ -347,10 +350,11 @@ class TaskMemory:
             dataset = open_memory(self.known, space.space, exclude=self.exclude)
         except ValueError as error:
             return str(error)
+        warnings = warn_of_ranges(dataset.coverage) if self.chosen else ()
         for note in note_coverage(dataset.coverage):
             if note not in self._noted:  # most are the same in every form of a space that grows
                 self._noted.add(note)
-                self.logger.info(note)
+                self.logger.log(logging.WARNING if note in warnings else logging.INFO, note)
         return dataset
 
     def _only_itself(self) -> str:

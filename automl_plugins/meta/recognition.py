@@ -203,7 +203,8 @@ class RecognisedMemory:
         if not (learners := found.learners):
             raise MemoryMismatch(found.line, expected=True)
         if learners not in self._opened:
-            known = TaskMemory(_together(learners), growing=True, logger=self.logger)
+            runs = _together(learners)
+            known = TaskMemory(runs, growing=True, chosen=False, logger=self.logger)
             self._opened[learners] = known.without(self.exclude)
         try:
             return self._opened[learners].on(space)

@@ -32,7 +32,7 @@ from automl_plugins.spaces.vector_space import VectorSpace
 
 from . import designs
 from .alignment import align
-from .coverage import note_coverage
+from .coverage import note_coverage, warn_of_ranges
 from .designs import InitialDesign
 from .memories import Memory, names_of, open_memory, read_memory
 
@@ -151,6 +151,8 @@ def advise(
             " kind, and described in the same way?"
         )
     notes += note_coverage(dataset.coverage)
+    for warning in warn_of_ranges(dataset.coverage):
+        logger.warning(warning)
     notes += note_unknown(exclude, names_of(records))
     return Advice(_add_notes(found, k, notes), dataset, described)
 
@@ -211,6 +213,7 @@ def fit_design(design: Design, space: ConfigurationSpace) -> Design:
         for i, values in zip(kept.tolist(), to_values(space, rows[kept]), strict=True)
     )
     notes = design.notes
-    if coverage.n_dropped or coverage.n_clipped or coverage.imputed or coverage.ignored:
+    moved = coverage.n_clipped or coverage.rounded
+    if coverage.n_dropped or moved or coverage.imputed or coverage.ignored:
         notes = (*notes, f"Fitted to the search space: {coverage}.")
     return Design(design.method, suggestions, notes)

@@ -235,19 +235,41 @@ def one_of(
 def _encode_categorical(hyperparameter: ExactCategorical, _: Any) -> dict[str, Any]:
     weights = None if hyperparameter.weights is None else list(hyperparameter.weights)
     choices = list(hyperparameter.choices)
-    return {"name": hyperparameter.name, "choices": choices, "weights": weights}
+    item = {"name": hyperparameter.name, "choices": choices, "weights": weights}
+    return item | _encode_default(hyperparameter, choices, _decode_categorical(item))
 
 
 def _decode_categorical(item: dict[str, Any], *_: Any) -> CategoricalHyperparameter:
-    return categorical(item["name"], item["choices"], weights=item["weights"])
+    choices = item["choices"]
+    default = _decode_default(item, choices)
+    return categorical(item["name"], choices, weights=item["weights"], default=default)
 
 
 def _encode_ordinal(hyperparameter: ExactOrdinal, _: Any) -> dict[str, Any]:
-    return {"name": hyperparameter.name, "sequence": list(hyperparameter.sequence)}
+    values = list(hyperparameter.sequence)
+    item = {"name": hyperparameter.name, "sequence": values}
+    return item | _encode_default(hyperparameter, values, _decode_ordinal(item))
 
 
 def _decode_ordinal(item: dict[str, Any], *_: Any) -> OrdinalHyperparameter:
-    return ordinal(item["name"], item["sequence"])
+    values = item["sequence"]
+    return ordinal(item["name"], values, default=_decode_default(item, values))
+
+
+def _encode_default(
+    hyperparameter: Hyperparameter[Any, Any], choices: Sequence[Any], without: Any
+) -> dict[str, int]:
+    """Index of the default, unless it is that of the hyperparameter made ``without`` one.
+
+    Spaces that need no default keep the text, and its digest, that stores have of them.
+    """
+    place, usual = (index_of(choices, hp.default_value) for hp in (hyperparameter, without))
+    return {} if place is None or place == usual else {"default_value": place}
+
+
+def _decode_default(item: dict[str, Any], choices: Sequence[Any]) -> Any:
+    place = item.get("default_value")
+    return NotSet if place is None else choices[place]
 
 
 def _encode_condition(condition: ExactIn, _: Any) -> dict[str, Any]:

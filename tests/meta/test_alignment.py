@@ -177,16 +177,30 @@ def test_integers_that_a_step_moves_are_counted() -> None:
     steps = stepped_range("n", Steps(0, 10_000, 10**7 + 1))
     vectors, _, coverage, _ = aligned(space_of(steps), {"n": 10**7 + 3}, {"n": 10**7})
     assert values(space_of(steps), vectors) == [{"n": 10**7}] * 2
-    assert coverage.clipped == {"n": 1}
+    assert coverage.rounded == {"n": 1}
     tenths = stepped_range("x", Steps(0.0, 0.1, 11, is_integer=False))
     single = float(np.float32(0.3))
     _, _, coverage, _ = aligned(space_of(tenths), {"x": single}, {"x": 0.3001}, {"x": 0.30011})
-    assert coverage.clipped == {"x": 1}
+    assert coverage.rounded == {"x": 1}
     # Between -2^60 and 2^60 the vector of 5 is that of 0.
     wide = space_of(integer_range("n", -(2**60), 2**60))
     vectors, _, coverage, _ = aligned(wide, {"n": 5}, {"n": -(2**60) + 256}, {"n": 2**60})
     assert [run["n"] for run in values(wide, vectors)] == [0, -(2**60) + 256, 2**60]
-    assert coverage.clipped == {"n": 1}
+    assert coverage.rounded == {"n": 1} and not coverage.clipped
+
+
+def test_values_between_steps_are_not_outside() -> None:
+    space = space_of(stepped_range("n", Steps(100, 100, 10)))
+    rows = [{"n": n} for n in (50, 149, 151, 300, 1001)]
+    for options, kept in (({}, [0, 1, 2, 3, 4]), ({"out_of_range": "drop"}, [1, 2, 3])):
+        vectors, keep, coverage, _ = aligned(space, *rows, **options)
+        assert np.flatnonzero(keep).tolist() == kept and coverage.rounded == {"n": 2}
+        assert [v["n"] for v in values(space, vectors[1:4])] == [100, 200, 300]
+        assert "moved to a step n in 2" in str(coverage)
+        assert "n is between the steps of this search in 2 of" in note_coverage([coverage])[-1]
+    assert coverage.dropped == {"n": 2}
+    _, _, coverage, _ = aligned(space, *rows)
+    assert note_coverage([coverage])[0].startswith("n is outside the range of this search in 2 of")
 
 
 def test_ordinals_take_the_nearest_value() -> None:
@@ -195,7 +209,8 @@ def test_ordinals_take_the_nearest_value() -> None:
     )
     vectors, keep, coverage, _ = aligned(space, {"q": 12, "s": "b"}, {"q": 10, "s": "c"})
     assert values(space, vectors[:1]) == [{"q": 10, "s": "b"}]
-    assert keep.tolist() == [True, False] and coverage.n_clipped == 1
+    assert keep.tolist() == [True, False] and coverage.rounded == {"q": 1}
+    assert aligned(space, {"q": 101}, {"q": 0}, {"q": 5})[2].clipped == {"q": 2}
 
 
 def test_another_category_than_the_fixed_one_drops_the_run() -> None:
@@ -212,16 +227,44 @@ def test_numbers_that_no_category_names_are_not_told() -> None:
     assert keep.all() and coverage.imputed == {"gamma": 2}
 
 
+@pytest.mark.parametrize("choices", [["sqrt", "log2", 0.5], ["sqrt", 0.5], [0.5, "log2", "sqrt"]])
+def test_a_number_that_equals_a_choice_by_chance_makes_no_other_foreign(choices: Any) -> None:
+    """Of tasks in which one recorded fraction was 0.5 all other runs were left out."""
+    recorded = space_of(Float("max_features", (0.01, 1.0)), Float("C", (0.1, 10.0)))
+    rows = [{"max_features": x, "C": 1.0} for x in (0.5, 0.2, 0.31, 0.9)]
+    record = TaskRecord("t", rows, np.arange(4.0), space=recorded)
+    space = space_of(Categorical("max_features", choices), Float("C", (0.1, 10.0)))
+    found = align(VectorSpace(space), rows, task="t", records=[record], size=DataSize(100, 25))
+    assert found.keep.all() and not found.coverage.dropped
+    got = [v["max_features"] for v in values(space, found.vectors)]
+    assert got[:2] == [0.5, "sqrt"]  # 5 of 25 columns
+    assert found.coverage.imputed == found.coverage.unusable == {"max_features": 2}
+    assert note_coverage([found.coverage]) == (
+        "max_features has values that cannot be used in 2 of 4 recorded runs, as they are none of"
+        " this search, and is imputed there.",
+    )
+
+
+def test_numbers_of_which_hardly_any_is_a_choice_are_not_known() -> None:
+    """Also those of a data frame, of which nobody knows whether they are a range."""
+    space = space_of(Categorical("gamma", ["scale", 0.5]), Float("C", (0.1, 10.0)))
+    rows = [{"gamma": 0.5 + i, "C": 1.0} for i in range(21)]
+    _, keep, coverage, _ = aligned(space, *rows)
+    assert keep.all() and coverage.unusable == {"gamma": 20}
+    _, keep, coverage, _ = aligned(space, *rows[:20])
+    assert keep.tolist() == [True] + [False] * 19 and coverage.dropped == {"gamma": 19}
+
+
 def test_numbers_of_a_range_go_to_the_nearest_choice() -> None:
     recorded = space_of(Integer("leaves", (2, 256)), Float("C", (0.1, 10.0)))
     rows = [{"leaves": n, "C": 1.0} for n in (31, 40, 200)]
     record = TaskRecord("t", rows, np.arange(3.0), space=recorded)
     space = space_of(Categorical("leaves", [127, 31, 63]), Float("C", (0.1, 10.0)))
     vectors, keep, coverage, _ = align(VectorSpace(space), rows, task="t", records=[record])
-    assert keep.all() and coverage.clipped == {"leaves": 2}
+    assert keep.all() and coverage.clipped == {"leaves": 1} and coverage.rounded == {"leaves": 1}
     assert [v["leaves"] for v in values(space, vectors)] == [31, 31, 127]
     strict = align(VectorSpace(space), rows, task="t", records=[record], out_of_range="drop")
-    assert strict.keep.tolist() == [True, False, False]
+    assert strict.keep.tolist() == [True, True, False]
     # choices, and what nothing is known of, may be the labels of anything
     labels = space_of(Categorical("leaves", [31, 40, 200]), Float("C", (0.1, 10.0)))
     for other in ([replace(record, space=labels)], []):
@@ -378,9 +421,10 @@ def test_converted_runs_go_to_other_frameworks() -> None:
 
 def test_the_nearest_choice_of_the_largest_numbers() -> None:
     choice = categorical("c", [math.inf, -math.inf, 0.0])
-    entries, moved = _place(choice, np.array([math.inf, -1e308, 5.0, -math.inf]))
-    assert entries.tolist() == [0.0, 1.0, 2.0, 1.0]
-    assert moved.tolist() == [False, True, True, False]
+    found = np.array([math.inf, -1e308, 5.0, -math.inf])
+    entries, outside, between = _place(choice, found)
+    assert entries.tolist() == [0.0, 1.0, 2.0, 1.0] and not outside.any()
+    assert between.tolist() == [False, True, True, False]
 
 
 def test_runs_of_other_hyperparameters_alone_are_left_out() -> None:

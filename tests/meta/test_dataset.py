@@ -15,6 +15,7 @@ from ConfigSpace import (
 from ConfigSpace.hyperparameters import Constant, OrdinalHyperparameter
 
 from automl_plugins.meta import MemoryMismatch, MetaDataset, MetaTask, TaskRecord
+from automl_plugins.meta.coverage import note_coverage, warn_of_ranges
 from automl_plugins.meta.memories import take_conditions
 from automl_plugins.meta.union import union_space
 from automl_plugins.records.scores import by_task, regret, standardise_losses
@@ -81,6 +82,70 @@ def test_it_moves_to_another_space() -> None:
     assert data.aligned(data.space) is data
     dropped = data.aligned(ConfigurationSpace({"x": (0.1, 0.2)}), out_of_range="drop")
     assert dropped.losses.tolist() == [1.0, 2.0]
+
+
+def far(n_inside: int = 0) -> list[TaskRecord]:
+    """Two tasks of the same 30 configurations, in another order; x is inside in some of each."""
+    rows = [{"x": 2.0 + i / 30, "y": i / 30} for i in range(30)]
+    for i in range(n_inside):
+        rows[i]["x"] = 0.25
+    spaces = ConfigurationSpace({"x": (0.0, 4.0), "y": (0.0, 1.0)})
+    return [
+        TaskRecord(name, order, np.arange(30.0), space=spaces)
+        for name, order in (("a", rows), ("b", rows[::-1]))
+    ]
+
+
+def test_of_a_memory_outside_a_range_a_third_is_at_its_end() -> None:
+    data = MetaDataset.from_records(far(n_inside=1), unit("x", "y"))
+    x = data.vectors[:, 0]
+    assert data.imputed is not None and len(data) == 60
+    assert x[[0, 59]].tolist() == [0.25, 0.25]  # what is inside counts
+    assert set(x.tolist()) == {0.25, 0.5, 1.0} and not data.imputed[x != 0.5].any()
+    assert (x == 1.0).sum() == 18 and data.imputed[x == 0.5, 0].all()
+    np.testing.assert_array_equal(data.vectors[:30], data.vectors[:29:-1])
+    assert data.coverage[0].clipped == {"x": 9} and data.coverage[0].imputed == {"x": 20}
+    (note,) = note_coverage(data.coverage)
+    assert note.startswith(
+        "x was recorded from 0.25 to 2.96667, and 58 of these 60 values lie outside the range of"
+        " this search, 0 to 1: little is known of it there."
+    )
+    assert "widen the range" in note and warn_of_ranges(data.coverage) == (note,)
+
+
+def test_of_a_memory_a_twentieth_of_which_is_inside_all_is_clipped() -> None:
+    one = far(n_inside=1)[0]
+    twenty = one.rows(dict(enumerate(one.configurations[:20])))
+    data = MetaDataset.from_records([twenty], unit("x", "y"))
+    assert data.coverage[0].clipped == {"x": 19} and not data.coverage[0].imputed
+    (note,) = note_coverage(data.coverage)
+    assert "in 19 of 20 recorded runs" in note and not warn_of_ranges(data.coverage)
+
+
+@pytest.mark.parametrize("options", [{"out_of_range": "drop"}, {"missing": "drop"}])
+def test_who_drops_what_does_not_fit_is_told_all_else(options: dict[str, Any]) -> None:
+    data = MetaDataset.from_records(far(n_inside=1), unit("x", "y"), **options)
+    assert len(data) == (2 if "out_of_range" in options else 60)
+    assert set(data.vectors[:, 0].tolist()) <= {0.25, 1.0}
+    assert not warn_of_ranges(data.coverage)
+
+
+def test_a_number_that_is_fixed_is_not_outside_a_range() -> None:
+    space = unit("y")
+    space.add(Constant("x", 100))
+    assert not warn_of_ranges(MetaDataset.from_records(far(), space).coverage)
+
+
+def test_runs_of_a_branch_are_kept_where_their_numbers_are_outside() -> None:
+    """Without the parent, a run that has no value for its child would be of another branch."""
+    known = ConfigurationSpace({"kind": ["a", "b"], "x": (2.0, 4.0), "y": (0.0, 1.0)})
+    known.add(EqualsCondition(known["x"], known["kind"], "a"))
+    rows: list[dict[str, Any]] = [{"kind": "a", "x": 2.0 + i / 9, "y": i / 9} for i in range(9)]
+    rows.append({"kind": "b", "y": 0.5})
+    data = MetaDataset.from_records(
+        [TaskRecord("a", rows, np.arange(10.0), space=known)], unit("x", "y")
+    )
+    assert data.losses.tolist() == [*range(9)] and data.coverage[0].n_unrelated == 1
 
 
 def test_imputed_values_are_not_recorded_ones() -> None:

@@ -80,6 +80,25 @@ def test_it_is_aligned_once_for_each_space() -> None:
     np.testing.assert_array_equal(again.on(SPACE).vectors, first.vectors)
 
 
+def test_that_a_memory_is_outside_a_range_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    space = ConfigurationSpace({"x": (2.0, 4.0)})
+    with caplog.at_level(logging.WARNING, logger="automl_plugins.meta"):
+        TaskMemory(records("a", "b", "c")).on(VectorSpace(space))
+        TaskMemory(records("a", "b", "c")).on(SPACE)
+        # Whoever has not named it cannot have made a mistake.
+        TaskMemory(records("a", "b", "c"), chosen=False).on(VectorSpace(space))
+    assert [r.message for r in caplog.records] == [
+        "x was recorded from 0.25 to 0.5, and 6 of these 6 values lie outside the range of this"
+        " search, 2 to 4: little is known of it there. The nearest end counts in a third of these"
+        " runs, the default in the others. If this is not meant, widen the range, or use a memory"
+        " of it."
+    ]
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, logger="automl_plugins.meta"):
+        advise(space, records("a", "b", "c"), k=2)
+    assert [r.levelname for r in caplog.records] == ["WARNING"]
+
+
 def test_a_note_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     memory = TaskMemory(records("a", "b"))
     with caplog.at_level(logging.INFO, logger="automl_plugins.meta"):

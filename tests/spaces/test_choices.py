@@ -84,6 +84,31 @@ def test_spaces_are_written_copied_and_pickled(choices: list[Any], make: Any) ->
     assert copy.deepcopy(space) == space and pickle.loads(pickle.dumps(space)) == space
 
 
+@pytest.mark.parametrize("make", [categorical, ordinal])
+@pytest.mark.parametrize("choices", LISTS[:5], ids=str)
+def test_the_default_is_written(choices: list[Any], make: Any) -> None:
+    space = ConfigurationSpace()
+    space.add(make("x", choices, default=choices[-1]))
+    written = json.loads(json.dumps(space.to_serialized_dict(ENCODERS)))
+    read = ConfigurationSpace.from_serialized_dict(copy.deepcopy(written), DECODERS)
+    assert are_identical(read["x"].default_value, choices[-1])
+    # Older forms do not have it, and those that need none are as they were.
+    del written["hyperparameters"][0]["default_value"]
+    read = ConfigurationSpace.from_serialized_dict(copy.deepcopy(written), DECODERS)
+    assert are_identical(read["x"].default_value, choices[0])
+    assert read.to_serialized_dict(ENCODERS)["hyperparameters"] == written["hyperparameters"]
+
+
+def test_the_default_of_weighted_choices_is_written() -> None:
+    weights = [1.0, 2.0, 3.0]
+    for default in (1, True, 0):
+        space = ConfigurationSpace()
+        space.add(categorical("x", [1, True, 0], weights=weights, default=default))
+        written = space.to_serialized_dict(ENCODERS)
+        read = ConfigurationSpace.from_serialized_dict(written, DECODERS)
+        assert are_identical(read["x"].default_value, default)
+
+
 def test_weights_belong_to_the_choices() -> None:
     found = categorical("x", [1, True, 0], weights=[0.0, 1.0, 0.0])
     assert isinstance(found, ExactCategorical) and found.default_value is True
