@@ -220,7 +220,8 @@ class Explanation:
             facts.append("the only complete trial is not feasible: its violation is minimised")
         elif n:
             facts.append(
-                f"none of {n} complete trials is feasible yet: their violations are minimised"
+                f"none of the {n} complete trials that the model knew is feasible: their"
+                " violations are minimised"
             )
         if n := self.n_diverged:
             facts.append(f"{format_count(n, 'trial')} far worse than all others counted as failed")

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins._arguments import check_flag, check_kind
+from automl_plugins._arguments import check_flag, check_kind, repeated
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.frameworks import searches_of
 from automl_plugins.records.checks import as_floats, check_seconds, check_shape
@@ -367,7 +367,13 @@ def share_at(steps: Sequence[float], k: int) -> float:
 
 def _by_step(argument: str, columns: Mapping[float, str]) -> dict[float, str]:
     check_kind(argument, columns, Mapping, "names of columns by step")
-    return {float(step): column for step, column in columns.items()}
+    try:
+        steps = [float(step) for step in columns]
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{argument}: a step must be a number: {error}.") from None
+    if twice := repeated(steps):
+        raise ValueError(f"{argument} has several columns of step {twice[0]:g}.")
+    return dict(zip(steps, columns.values(), strict=True))
 
 
 def _average(frame: pd.DataFrame, loss: str, first: IntArray) -> tuple[pd.DataFrame, list[str]]:

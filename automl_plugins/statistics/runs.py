@@ -281,8 +281,8 @@ def searches_frame(
     searches, notes = _label_searches(data, label)
     places = [join_names((s.table, s.method, f"seed {s.seed}")) for s in searches]
     labels = [(s.table, s.method, s.seed) for s in searches]
-    if repeated(labels):
-        twice = repeated(places)
+    by_label = dict(zip(labels, places, strict=True))
+    if twice := [by_label[label] for label in repeated(labels)]:
         raise ValueError(
             f"Several searches have the same task, method and seed: {'; '.join(twice[:3])}. Name"
             " them by label=... or by a mapping {(task, method, seed): search}."

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Literal, get_args
 
 import numpy as np
@@ -234,9 +235,16 @@ def wilcoxon_pairs(
     if len(matrix) < 2:
         raise ValueError("Wilcoxon's test needs 2 tasks, got 1: compare on more tasks.")
     pairs, n = list(pairs), matrix.shape[1]
-    if wrong := [pair for pair in pairs if not all(column in range(n) for column in pair)]:
+    if wrong := [pair for pair in pairs if not _are_columns(pair, n)]:
         raise ValueError(f"pairs must be column numbers below {n}, got {wrong[0]}.")
     return np.array([_p(differences(matrix[:, i], matrix[:, j]), zero_method) for i, j in pairs])
+
+
+def _are_columns(pair: tuple[int, int], n: int) -> bool:
+    # True is an integer, too.
+    return len(pair) == 2 and all(
+        isinstance(i, Integral) and not isinstance(i, bool) and 0 <= i < n for i in pair
+    )
 
 
 def _p(difference: FloatArray, zero_method: ZeroMethod) -> float:

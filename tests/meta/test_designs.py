@@ -283,6 +283,23 @@ def test_a_learner_is_fitted_before(design: Any) -> None:
         design(SPACE, memory(), None, 3, learner=learner)
 
 
+def test_a_learner_knows_the_order_of_choices_and_no_defaults() -> None:
+    def made(choices: str, default: float = 0.5) -> ConfigurationSpace:
+        c, x = Categorical("c", [*choices], default="a"), Float("x", (0.0, 1.0), default=default)
+        return ConfigurationSpace({"c": c, "x": x})
+
+    rows = [{"c": c, "x": x} for c in "abd" for x in np.linspace(0.0, 1.0, 20).tolist()]
+    losses = [{"a": 0.0, "b": 1.0, "d": 2.0}[row["c"]] + 0.1 * row["x"] for row in rows]
+    known = [TaskRecord(f"t{i}", rows, np.array(losses), space=made("abd")) for i in range(3)]
+    here = MetaDataset.from_records(known)
+    learner = MetaLearner(n_trees=20).fit(here)
+    design = top_k(made("abd", default=0.25), here, {}, 1, learner=learner)
+    assert design.suggestions[0].configuration["c"] == "a"
+    reordered = MetaLearner(n_trees=20).fit(MetaDataset.from_records(known, made("dba")))
+    with pytest.raises(ValueError, match="learner was fitted in another search space"):
+        top_k(made("abd"), here, {}, 1, learner=reordered)
+
+
 @pytest.mark.parametrize("design", ALL)
 @pytest.mark.parametrize("losses", [[1.0, 1.0], [np.nan, 2.0]])
 def test_tasks_that_say_little(losses: list[float], design: InitialDesign) -> None:

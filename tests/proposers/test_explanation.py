@@ -131,7 +131,8 @@ def test_that_no_trial_is_feasible_yet_is_told() -> None:
 
     assert said(5).endswith(
         "; probability of success 50%;"
-        " none of 5 complete trials is feasible yet: their violations are minimised."
+        " none of the 5 complete trials that the model knew is feasible: their violations are"
+        " minimised."
     )
     assert "; the only complete trial is not feasible: its violation is minimised." in said(1)
     assert "feasible" not in said(0) + said(None)

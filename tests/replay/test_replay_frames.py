@@ -189,6 +189,13 @@ def test_seconds_of_the_curves_are_read_by_step() -> None:
         Table.from_frame(
             frame, name="t", loss="accuracy", curves={1: "at1"}, curve_seconds={2: "s2"}
         )
+    odd: list[tuple[dict[Any, str], str]] = [
+        ({1: "at1", "1.0": "at2"}, "curves has several columns of step 1"),
+        ({"first": "at1"}, "curves: a step must be a number: .* 'first'"),
+    ]
+    for curves, message in odd:
+        with pytest.raises(ValueError, match=message):
+            Table.from_frame(frame, name="t", loss="accuracy", curves=curves)
 
 
 def test_steps_are_numbers_though_they_are_given_as_text() -> None:

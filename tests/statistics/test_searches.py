@@ -400,6 +400,9 @@ def test_searches_without_seeds_are_numbered() -> None:
     twice = [*SEARCHES, search("t0", "A", [9.0, 9.0])]
     with pytest.raises(ValueError, match=r"same task, method and seed: t0, A, seed 0\. Name"):
         compare(twice)
+    alike = [search("t0", "A", [1.0], seed=1), search("t0", "A", [2.0], seed=True)]
+    with pytest.raises(ValueError, match="method and seed: t0, A, seed True"):
+        compare(alike)
     comparison = compare(twice, label=lambda s: (s.table, s.method))
     numbered = compare([*SEARCHES, search("t0", "A", [9.0, 9.0], seed=1)])
     assert_same(comparison, numbered)

@@ -209,7 +209,7 @@ def test_wilcoxon_refuses_what_it_cannot_test() -> None:
         wilcoxon_pairs([[1.0, 2.0]], [(0, 1)])
     with pytest.raises(ValueError, match="NaN in 1 cells"):
         wilcoxon_pairs([[1.0, np.nan], [1.0, 2.0]], [(0, 1)])
-    for wrong in ((0, 5), (0, -1), ("a", "b")):
+    for wrong in ((0, 5), (0, -1), ("a", "b"), (True, 0), (0.0, 1), (0, 1, 0)):
         with pytest.raises(ValueError, match="pairs must be column numbers below 2, got"):
             wilcoxon_pairs(np.eye(2), [(0, 1), wrong])  # type: ignore[list-item]
     with pytest.raises(ValueError, match=r"zero_method must be one of .*'drop'"):

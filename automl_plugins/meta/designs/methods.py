@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
@@ -23,6 +23,7 @@ from automl_plugins.meta.designs.performance import (
 )
 from automl_plugins.meta.tasks import TaskDescription, TaskFeatures, by_distance
 from automl_plugins.records.checks import as_floats, check_shape
+from automl_plugins.spaces.choices import ENCODERS
 from automl_plugins.surrogates.base import expected_improvement
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 _SHIFT = 0.7  # of what meta-features predict
 _FADE = 0.75  # of the trust in meta-features, with each pick
 _DOUBT = 0.1  # deviation of a regret on a new task after one known task
+
+_NOT_IN_FEATURES = ("default_value", "weights", "meta")  # of a hyperparameter
 
 _UNDESCRIBED = (
     "The task has no meta-feature that differs between the known tasks: all of them count alike."
@@ -331,6 +334,12 @@ def delta_scores(predicted: FloatArray, delta: float) -> FloatArray:
     return np.asarray((1.0 - p) ** delta + p)
 
 
+def _columns(space: ConfigurationSpace) -> list[dict[str, Any]]:
+    """What the features of configurations are made of; not the defaults, say."""
+    written = space.to_serialized_dict(ENCODERS)["hyperparameters"]
+    return [{key: hp[key] for key in hp.keys() - {*_NOT_IN_FEATURES}} for hp in written]
+
+
 def _by_learner(
     method: str,
     space: ConfigurationSpace,
@@ -347,7 +356,7 @@ def _by_learner(
         learner = MetaLearner().fit(memory)
     elif not isinstance(learner, MetaLearner):
         raise TypeError(f"learner must be a fitted MetaLearner or None, got {learner!r}.")
-    elif [*getattr(learner, "space_", memory).space.values()] != [*memory.space.values()]:
+    elif _columns(getattr(learner, "space_", memory).space) != _columns(memory.space):
         raise ValueError("learner was fitted in another search space: fit(memory.aligned(space)).")
     candidates = memory.distinct[0]
     if method != "bad_start":  # what never completed fails, whatever its neighbours do
