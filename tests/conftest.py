@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import sqlite3
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import hypothesis
 import pytest
+import sqlalchemy as sa
 
 # The same examples in every run, and no time limit for one of them: the first may have to load
 # LightGBM, and machines are shared.
@@ -22,6 +25,13 @@ collect_ignore = (
     if importlib.util.find_spec("optuna.testing.pytest_samplers")
     else ["adapters/optuna/test_arm_contracts.py", "contracts/test_optuna_samplers.py"]
 )
+
+
+@sa.event.listens_for(sa.Engine, "connect")
+def do_not_wait_for_the_disk(connection: Any, _: Any) -> None:
+    """Half of the time of a test with SQLite: tests kill processes, and not the machine."""
+    if isinstance(connection, sqlite3.Connection):
+        connection.execute("PRAGMA synchronous=OFF")
 
 
 @pytest.fixture(autouse=True)

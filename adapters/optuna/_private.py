@@ -21,8 +21,12 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from automl_plugins.proposers.explanation import finite_parts
-from automl_plugins.records.trial import CLOCK_START, as_number, finite_or_none
+from automl_plugins.records.trial import (
+    CLOCK_START,
+    as_number,
+    finite_or_none,
+    finite_parts,
+)
 
 _PREFIX = "automl_plugins"
 _OVERHEAD = f"{_PREFIX}:overhead"

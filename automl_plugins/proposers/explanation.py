@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from automl_plugins.formats import format_count
 from automl_plugins.proposers.proposal import COUNTS
-from automl_plugins.records.trial import finite_or_none
+from automl_plugins.records.trial import finite_or_none, finite_parts
 
 ORIGINS = {  # each origin, and how the sentence of an explanation continues
     "design": "fills a gap in the search space, no model chose it (start design, or interleaved)",
@@ -286,13 +286,3 @@ def read_parts(facts: Any, which: Parts) -> dict[str, float] | None:
     The largest comes first.
     """
     return finite_parts(facts.get(which)) if isinstance(facts, Mapping) else None
-
-
-def finite_parts(given: Any) -> dict[str, float] | None:
-    """Finite numbers by name, largest first; None for anything but a mapping."""
-    if not isinstance(given, Mapping):
-        return None
-    legal = {
-        str(n): part for n, share in given.items() if (part := finite_or_none(share)) is not None
-    }
-    return dict(sorted(legal.items(), key=lambda item: -item[1]))

@@ -198,6 +198,16 @@ def finite_or_none(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def finite_parts(given: Any) -> dict[str, float] | None:
+    """Finite numbers by name, largest first; None for anything but a mapping."""
+    if not isinstance(given, Mapping):
+        return None
+    legal = {
+        str(n): part for n, share in given.items() if (part := finite_or_none(share)) is not None
+    }
+    return dict(sorted(legal.items(), key=lambda item: -item[1]))
+
+
 def as_seconds(*values: Any) -> float:
     """The first recorded value that is a duration in (0, ``LONGEST``]; NaN without any."""
     return next((s for s in map(as_number, values) if 0.0 < s <= LONGEST), math.nan)
