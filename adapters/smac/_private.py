@@ -10,8 +10,9 @@ import logging
 import time
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from inspect import GEN_CLOSED, getgeneratorstate, isgenerator
 from itertools import chain
 from typing import Any, Self
 
@@ -38,6 +39,9 @@ _PATIENCE = 300
 _LIMITS = ("n_trials", "walltime_limit", "cputime_limit")
 #: What of its initial design, by name in ``meta``: its size follows from the number of trials.
 _SIZES = ("n_configs", "default_configs", "suggestions", "notes")
+
+#: Entry of ``meta`` of a continued run, see ``_begun``.
+_BEGUN = "automl_plugins:begun"
 
 #: How the origins of configurations begin that come after the initial design.
 _SEARCHED = ("Proposer: ", "Acquisition Function Maximizer", "Random Search")
@@ -98,7 +102,10 @@ class _LateLogger(logging.Logger):
             self.handle(record)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return logging.getLogger, (self.name,)
+        return _LateLogger, ()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _LateLogger:
+        return self  # as a memory does, which speaks to it
 
 
 class Selector(ConfigSelector):
@@ -138,7 +145,9 @@ class Selector(ConfigSelector):
     def take_notes_of(self, memory: Any) -> None:
         """Let a memory speak in SMAC's log, unless it was given a logger."""
         logger = getattr(memory, "logger", None)
-        if isinstance(logger, logging.Logger) and logger.name.startswith("automl_plugins"):
+        if isinstance(logger, _LateLogger):  # of another selector, which may never get a facade
+            self._late = logger
+        elif isinstance(logger, logging.Logger) and logger.name.startswith("automl_plugins"):
             memory.logger = self._late
 
     @property
@@ -197,19 +206,23 @@ class _Loop(SMBO):
         self._again: list[TrialInfo] = []
         self._interrupted = False  # while it looked for a configuration
         super().__init__(**parts)
+        self._trials = self._trial_generator  # that of the intensifier, without ``_take``
 
     def _initialize_state(self) -> None:
         """That of SMAC, which compares the scenario with the file of the run that is there."""
-        scenario = self._scenario
+        scenario, resized = self._scenario, False
         if not self._overwrite and self.exists(folder := scenario.output_directory):
             known = Scenario.load(folder)
             # Saving also writes the space, which what SMAC compares leaves out.
             same_space = scenario.configspace == known.configspace
-            if same_space and scenario != known and _unlimited(scenario) == _unlimited(known):
-                scenario.save()
+            if same_space and scenario != known and _continues(scenario, known):
+                resized = _design(scenario) != _begun(known)["initial_design"]
+                scenario.meta[_BEGUN] = _begun(known)
+                if scenario != known:
+                    scenario.save()
         super()._initialize_state()
         origins = [config.origin or "" for config in self._runhistory.get_configs()]
-        if any(origin.startswith(_SEARCHED) for origin in origins):
+        if resized and any(origin.startswith(_SEARCHED) for origin in origins):
             # The initial design has been evaluated. One of another size may have other points.
             self._intensifier.config_selector._initial_design_configs = []
         # It may have been saved as finished within lower limits.
@@ -223,6 +236,7 @@ class _Loop(SMBO):
     def reset(self) -> None:
         """That of SMAC, which forgets all trials."""
         super().reset()
+        self._trials = self._trial_generator
         self._asked.clear()
         self._again.clear()
 
@@ -230,10 +244,10 @@ class _Loop(SMBO):
         """That of SMAC."""
         intensifier = self._intensifier
         if self._interrupted:
-            # An exception closes the generators that it passes: to SMAC they look exhausted.
-            # That of the selector is made anew when it is set.
-            intensifier.config_selector = intensifier.config_selector
-            self._trial_generator = chain(self._take(), iter(intensifier))
+            if _is_closed(intensifier.config_generator):  # it is made anew when this is set
+                intensifier.config_selector = intensifier.config_selector
+            self._trials = iter(intensifier)
+            self._trial_generator = chain(self._take(), self._trials)
             self._interrupted = False
         bracket = intensifier._next_bracket if isinstance(intensifier, Hyperband) else 0
         try:
@@ -241,9 +255,11 @@ class _Loop(SMBO):
         except (StopIteration, ConfigurationSpaceExhaustedException):
             raise
         except BaseException:
-            self._interrupted = True
-            # Hyperband has counted the bracket that it was about to fill.
-            if isinstance(intensifier, Hyperband):
+            # An exception closes the generators that it passes: to SMAC they look exhausted.
+            # That of a callback passes none.
+            self._interrupted = _is_closed(self._trials)
+            # Hyperband has counted the bracket that the selector was about to fill.
+            if isinstance(intensifier, Hyperband) and _is_closed(intensifier.config_generator):
                 intensifier._next_bracket = bracket
             raise
 
@@ -262,13 +278,49 @@ class _Loop(SMBO):
             yield self._again.pop(0)
 
 
+def _is_closed(generator: Iterator[Any]) -> bool:
+    """Whether a generator has ended, by itself or by an exception."""
+    return isgenerator(generator) and getgeneratorstate(generator) == GEN_CLOSED
+
+
+def _continues(scenario: Scenario, known: Scenario) -> bool:
+    """Whether a scenario differs from that of a run only in limits and what follows from them."""
+    begun, new = _begun(known), _design(scenario)
+    first = begun["initial_design"]
+    if _unlimited(scenario) != _unlimited(known):
+        return False
+    if new == first:
+        return True
+    return (
+        scenario.n_trials != begun["n_trials"]
+        and all(new.get(n) == first.get(n) for n in (new.keys() | first.keys()) - {*_SIZES})
+        and all(a == b for a, b in zip(_suggested(new), _suggested(first), strict=False))
+    )
+
+
+def _begun(scenario: Scenario) -> dict[str, Any]:
+    """Number of trials and initial design with which a run has begun."""
+    first = {"n_trials": scenario.n_trials, "initial_design": _design(scenario)}
+    return dict(scenario.meta.get(_BEGUN, first))
+
+
+def _design(scenario: Scenario) -> dict[str, Any]:
+    """The initial design as it is stored."""
+    stored = Scenario.make_serializable(scenario)["_meta"]
+    return dict(stored.get("initial_design", {}))
+
+
+def _suggested(design: Mapping[str, Any]) -> list[Any]:
+    return [suggestion["configuration"] for suggestion in design.get("suggestions", ())]
+
+
 def _unlimited(scenario: Scenario) -> dict[str, Any]:
-    """What SMAC compares of a scenario, but its limits and what follows from them."""
+    """What SMAC compares of a scenario, but its limits and its initial design."""
     compared = Scenario.make_serializable(scenario)
     for name in _LIMITS:
         del compared[name]
-    for name in _SIZES:
-        compared["_meta"].get("initial_design", {}).pop(name, None)
+    for name in ("initial_design", _BEGUN):
+        compared["_meta"].pop(name, None)
     return compared
 
 

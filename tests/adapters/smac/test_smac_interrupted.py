@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from ConfigSpace import ConfigurationSpace
+from smac.callback import Callback
 from smac.facade.abstract_facade import AbstractFacade
 from smac.main.config_selector import ConfigSelector
 from smac.main.exceptions import ConfigurationSpaceExhaustedException
@@ -75,6 +76,40 @@ def test_hyperband_fills_the_bracket_that_was_interrupted(
     smac = facade(tmp_path / "parts", Interrupted(*calls), **HYPERBAND)
     assert search_on(smac) == whole
     assert (smac.runhistory.finished, smac.runhistory.running) == (20, 0)
+
+
+class InterruptedOnce(Callback):
+    """Interrupts the search once a trial has been asked for."""
+
+    def __init__(self, n: int) -> None:
+        self._left = n
+
+    def on_ask_end(self, smbo: Any, info: Any) -> None:
+        self._left -= 1
+        if self._left == 0:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("n", [1, 12])
+def test_hyperband_repeats_no_bracket_after_an_interruption_of_something_else(
+    tmp_path: Path, n: int
+) -> None:
+    def budgets(folder: str, *callbacks: Callback) -> list[float]:
+        seen = []
+
+        def function(config: Any, seed: int = 0, budget: float = 1.0) -> float:
+            seen.append(budget)
+            return target(config)
+
+        given = {**HYPERBAND, "function": function, "n_trials": 40}
+        smac = facade(tmp_path / folder, gbqr(**QUICK), **given, callbacks=[*callbacks])
+        for _ in callbacks:
+            with pytest.raises(KeyboardInterrupt):
+                search(smac)
+        search(smac)
+        return seen
+
+    assert budgets("parts", InterruptedOnce(n)) == budgets("whole")
 
 
 def test_a_search_over_instances_continues(tmp_path: Path) -> None:

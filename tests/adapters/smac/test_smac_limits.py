@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from smac.initial_design import (
     RandomInitialDesign,
     SobolInitialDesign,
 )
+from smac.runhistory import TrialInfo
 from smac_runs import QUICK, StopAfter, facade, few_candidates, origins, search
 
 from automl_plugins.meta import MetaDataset
@@ -103,6 +105,41 @@ def test_an_initial_design_that_was_interrupted_has_the_size_of_the_new_limit(
     trials = search(again)
     assert len(trials) == 24 and n_designed(again) == 6
     assert len({str(trial) for trial in trials}) == 24
+
+
+SIZES = [partial(SobolInitialDesign, n_configs=n, max_ratio=1.0) for n in (4, 5)]
+MEMORIES = [
+    partial(MetaInitialDesign, memory=memory, n_configs=3, mode="replace")
+    for memory in (records(), [replace(record, losses=-record.losses) for record in records()])
+]
+
+
+@pytest.mark.parametrize(
+    ("designs", "n"), [(SIZES, 8), (MEMORIES, 8), (MEMORIES, 9)], ids=["size", "memory", "both"]
+)
+def test_what_a_limit_does_not_change_in_a_design_is_no_other_limit(
+    tmp_path: Path, designs: Any, n: int
+) -> None:
+    search(made(tmp_path, 8, **PROPOSED, initial_design=designs[0]))
+    with pytest.raises(RuntimeError, match="stopped by the user"):
+        made(tmp_path, n, **PROPOSED, initial_design=designs[1])
+
+
+def test_trials_told_of_another_run_are_no_initial_design(tmp_path: Path) -> None:
+    """They keep where they are from, as if this search had begun."""
+    other = made(tmp_path / "other", 8, **PROPOSED)
+    search(other)
+    design = partial(SobolInitialDesign, n_configs=5, max_ratio=1.0)
+    given = {**PROPOSED, "initial_design": design}
+    first = made(tmp_path / "mine", 20, **given, callbacks=[StopAfter(10)])
+    for key, value in other.runhistory.items():
+        config = other.runhistory.get_config(key.config_id)
+        first.tell(TrialInfo(config, seed=key.seed), value)
+    search(first)
+    again = made(tmp_path / "mine", 20, **given)
+    search(again)
+    tried = again.runhistory.get_configs()
+    assert all(config in tried for config in design(again.scenario).select_configurations())
 
 
 @pytest.mark.parametrize("design", [LatinHypercubeInitialDesign, RandomInitialDesign])

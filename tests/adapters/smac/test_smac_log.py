@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import pickle
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,26 @@ def test_a_memory_that_has_a_logger_keeps_it(tmp_path: Path) -> None:
     assert memory.logger is own
 
 
-def test_a_selector_that_has_not_spoken_yet_can_be_pickled(tmp_path: Path) -> None:
+@pytest.mark.parametrize("copy", [deepcopy, lambda selector: pickle.loads(pickle.dumps(selector))])
+def test_a_copy_of_a_selector_that_has_not_spoken_yet_serves_a_facade(
+    tmp_path: Path, copy: Callable[[Any], Any]
+) -> None:
     run = scenario(tmp_path, ConfigurationSpace(SPACE, seed=0))
     selector = AutoFacade.get_config_selector(run)
-    assert pickle.loads(pickle.dumps(selector)).meta == selector.meta
+    copied = copy(selector)
+    assert copied.meta == selector.meta
+    smac = GBQRFacade(run, loss, config_selector=copied, logging_level=False, overwrite=True)
+    assert smac.ask().config is not None
+
+
+def test_what_a_memory_has_said_to_a_selector_without_a_facade_is_not_lost(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = scenario(tmp_path, ConfigurationSpace(SPACE, seed=0))
+    proposer = tst("lightgbm")
+    ProposerConfigSelector(run, proposer)
+    with caplog.at_level(logging.INFO, logger="smac"):
+        selector = ProposerConfigSelector(run, proposer)
+        GBQRFacade(run, loss, config_selector=selector, logging_level=False, overwrite=True)
+    said = [r.message for r in caplog.records if r.name == "smac.automl_plugins"]
+    assert sum("learning_rate is outside the range" in line for line in said) == 1
