@@ -98,7 +98,7 @@ class InnerSamplers:
     def _copy(self, seen: Study) -> BaseSampler:
         """A new copy for an arm, whose trials it sees."""
         for key in list(self._copies):
-            if key[0]() is None:  # nobody goes on with a study whose storage is gone
+            if key[0]() is None:  # a study that is loaded again has another storage
                 self._copies.pop(key, None)
         self._has_dropped |= len(self._copies) >= _MAX_COPIES
         made: BaseSampler = copy.deepcopy(self._inner)  # type: ignore[assignment]

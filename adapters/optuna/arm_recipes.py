@@ -181,10 +181,11 @@ class BanditSampler(ArmSampler):
         policy: A policy of ``automl_plugins.bandits``; None is ``MaxUCB()``, which seeks the arm
             with the best maximum.
         inner: Sampler inside the arms. An instance: every arm gets a copy, whose random state is
-            lost with the process, as always in Optuna. A sampler class, or a function of a seed
-            that returns a sampler: every trial gets one with its own seed, so that a resumed
-            study continues as if it had never stopped. None is Optuna's TPE with 10 random
-            trials for each arm, fewer if there are more than four arms.
+            lost with the process, as always in Optuna, and with a storage that is made anew. A
+            sampler class, or a function of a seed that returns a sampler: every trial gets one
+            with its own seed, so that a resumed study continues as if it had never stopped. None
+            is Optuna's TPE with 10 random trials for each arm, fewer if there are more than four
+            arms.
         **options: See ``WeightedModelSampler``.
 
     Raises:

@@ -45,7 +45,8 @@ def explain(trial: FrozenTrial | Trial) -> Explanation:
     joint = facts.get("origin") in ("model", "design", "random")
     independent = _independent(frozen, fixed) if joint else []
     if joint and _is_unused(frozen, fixed):
-        facts = {"origin": "independent"} if independent else {}
+        unused = "independent" if independent else "given" if fixed else None
+        facts = {} if unused is None else {"origin": unused}
         own, shares, independent = None, None, []
     if _is_given(frozen, enqueued):
         origin = _design(frozen) or "enqueued"
@@ -132,7 +133,7 @@ def _is_unused(trial: FrozenTrial, fixed: list[str]) -> bool:
     own = {*fixed, "" if arm is None else arm.parameter}  # a policy chose that one
     free = {n for n, d in trial.distributions.items() if not d.single()} - own
     if not free:
-        return own.isdisjoint(trial.params)
+        return arm is None or arm.parameter not in trial.params
     return free.issubset(_independent(trial, fixed))
 
 

@@ -19,6 +19,7 @@ ORIGINS = {  # each origin, and how the sentence of an explanation continues
     "independent": "had no joint proposal: each parameter was chosen by itself, by default evenly"
     " over its range, beginning in the middle",
     "enqueued": "was enqueued by the user",
+    "given": "has only values that were decided beforehand",
     "foreign": "was not proposed by automl_plugins: another sampler proposed it, or it was added",
     "constant": "had nothing to be proposed: each of its parameters has one value",
     "unasked": "asked for no parameter",
@@ -86,8 +87,8 @@ class Explanation:
     Attributes:
         number: The trial.
         origin: ``"design"``, ``"random"``, ``"suggested"``, ``"model"``, ``"inner"``,
-            ``"independent"``, ``"enqueued"``, ``"foreign"``, ``"constant"``, ``"unasked"`` or
-            ``"pending"``, see ``ORIGINS``.
+            ``"independent"``, ``"enqueued"``, ``"given"``, ``"foreign"``, ``"constant"``,
+            ``"unasked"`` or ``"pending"``, see ``ORIGINS``.
         value: Predicted value of the objective.
         bound: Predicted optimistic bound of the objective value.
         seconds: Predicted seconds.
@@ -232,7 +233,7 @@ class Explanation:
             facts.append(self._shares(self.own_share))
         if self.arm is not None and self.arm.arm is not None:
             facts.append(f"arm: {self.arm}")
-        if self.fixed and self.origin != "enqueued":
+        if self.fixed and self.origin not in ("enqueued", "given"):
             facts.append(f"{', '.join(self.fixed)} decided beforehand")
         if self.independent:
             facts.append(f"{', '.join(self.independent)} chosen independently")

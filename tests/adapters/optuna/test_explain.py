@@ -351,6 +351,20 @@ def test_a_value_that_was_held_is_named() -> None:
     assert "x decided beforehand" in str(said)
 
 
+def test_a_trial_of_which_all_was_held_is_no_members() -> None:
+    study = search(AutoSampler(memory=None, seed=0), zoo, 13)
+    assert 12 in member_trust(study)
+    study.sampler = fixing({"algorithm": "svm"}, study.sampler)
+    study.optimize(
+        lambda trial: len(trial.suggest_categorical("algorithm", ["svm", "net", "tree", "dummy"])),
+        1,
+    )
+    assert 13 not in member_trust(study)
+    said = explain(study.trials[13])
+    assert (said.origin, said.member, said.fixed) == ("given", None, ("algorithm",))
+    assert str(said) == "Trial 13 has only values that were decided beforehand."
+
+
 @pytest.mark.parametrize("kind", ["bandit", "BOASF"])
 def test_an_arm_that_its_policy_chose_is_not_decided_beforehand(kind: str) -> None:
     """For the sampler inside it is; not for the user."""
