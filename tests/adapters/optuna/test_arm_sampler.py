@@ -508,7 +508,7 @@ def test_copies_of_an_instance_leave_with_their_study(
     kept = type("Kept", (base,), {})  # counted by the garbage collector
     monkeypatch.setattr(seeded_sampler, "_MAX_STUDIES", 2)
     sampler = even(inner=kept(seed=0))
-    for _ in range(6):
+    for _ in range(4):
         run(sampler, 5, alike)
         gc.collect()
     alive = sum(type(known) is kept for known in gc.get_objects())
