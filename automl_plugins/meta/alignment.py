@@ -213,6 +213,8 @@ def complete(
     for i in np.flatnonzero(~reading.recorded.any(axis=1)).tolist():
         values = list(configurations[i].values())
         unrelated[i] |= not _absent(values, ("none", "missing")).all()
+    if missing == "drop":
+        lost = lost | (imputed & reading.recorded)  # what is missing itself is no reason to name
     keep = ~lost.any(axis=1) & ~unrelated
     if missing == "drop":
         keep &= ~imputed.any(axis=1)
@@ -311,14 +313,15 @@ def _fill(
         kinds = {kind_of(values[i]) for i in np.flatnonzero(others)}
         if kinds != {"number"}:
             column.foreign[:] = others
-        elif of_range and _are_numbers(choices):
-            numbers = np.array([to_number(value) for value in values])
-            column.place(hyperparameter, np.where(others, numbers, np.nan))
-            column.numbers[:] = numbers
         elif of_range:
+            numbers = np.array([to_number(value) for value in values])
+            texts = _texts(hyperparameter.name, choices, numbers, size)
+            column.entries[others] = texts[others]
             # 0.01 for "scale" or "auto": nothing is known of it, whatever equals a choice.
-            numbers = np.array([to_number(values[i]) for i in np.flatnonzero(others)])
-            column.entries[others] = _texts(hyperparameter.name, choices, numbers, size)
+            if np.count_nonzero(~np.isnan(numbers_of(choices))) > 1:
+                rest = others & np.isnan(texts)
+                column.place(hyperparameter, np.where(rest, numbers, np.nan))
+                column.numbers[:] = numbers
         # Only numbers, and hardly one a choice.
         elif np.mean(~others[column.recorded]) >= IN_RANGE:
             column.foreign[:] = others
@@ -424,9 +427,9 @@ def _place(
         sequence = numbers_of(choices)
         # Infinities have no difference, nor have floats as large as they get; halves have.
         halves = [np.clip(found, -_LARGEST, _LARGEST) / 2.0 for found in (numbers, sequence)]
-        nearest = np.abs(halves[0][:, None] - halves[1]).argmin(axis=1)
+        nearest = np.nanargmin(np.abs(halves[0][:, None] - halves[1]), axis=1)
         moved = ~np.isclose(numbers, sequence[nearest])
-        outside = moved & ((numbers < sequence.min()) | (numbers > sequence.max()))
+        outside = moved & ((numbers < np.nanmin(sequence)) | (numbers > np.nanmax(sequence)))
         return nearest.astype(np.float64), outside, moved & ~outside
     assert isinstance(hyperparameter, _RANGES)
     if isinstance(hyperparameter, IntegerHyperparameter):

@@ -36,6 +36,7 @@ class Beyond(NamedTuple):
 
     n_outside: int
     n: int  # recorded
+    n_at_end: int  # of those outside; the others are not known
     least: float
     most: float
     low: float  # of the search
@@ -163,9 +164,9 @@ def warn_of_ranges(coverage: Sequence[Coverage]) -> tuple[str, ...]:
     return tuple(
         f"{name} was recorded from {found.least:g} to {found.most:g}, and {found.n_outside} of"
         f" these {found.n} values lie outside the range of this search, {found.low:g} to"
-        f" {found.high:g}: little is known of it there. The nearest end counts in a third of these"
-        " runs, the default in the others. If this is not meant, widen the range, or use a memory"
-        " of it."
+        f" {found.high:g}: little is known of it there. The nearest end counts for"
+        f" {found.n_at_end} of them, the default for the others. If this is not meant, widen the"
+        " range, or use a memory of it."
         for name, found in beyond.items()
     )
 

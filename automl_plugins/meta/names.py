@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -37,6 +38,21 @@ _SYNONYMS = (
 )
 _OTHER_NAMES = {name: tuple(n for n in same if n != name) for same in _SYNONYMS for name in same}
 _SEPARATORS = "_.:/"  # between a prefix and a name
+# ``log_C`` is no ``C``: before a name these words say that its value is another one.
+_OF_VALUES = {
+    "log",
+    "ln",
+    "log2",
+    "log10",
+    "log1p",
+    "exp",
+    "sqrt",
+    "inv",
+    "neg",
+    "min",
+    "max",
+    "delta",
+}
 
 # Of each of these libraries, by name of its memory: what it calls the hyperparameters that are
 # tuned, in any of its interfaces, recorded or not. ``num_leaves`` of CatBoost and ``max_leaves``
@@ -130,7 +146,9 @@ def is_step(prefix: str) -> bool:
 def _before_known(name: str, known: Collection[str]) -> str:
     """What comes before the longest of ``known`` in which ``name`` ends; else empty."""
     ends = (i for i, letter in enumerate(name, start=1) if letter in _SEPARATORS)
-    return next((name[:end] for end in ends if name[end:] in known), "")
+    found = next((name[:end] for end in ends if name[end:] in known), "")
+    last = re.split(f"[{_SEPARATORS}]+", found)[-2:-1]
+    return "" if _OF_VALUES.intersection(last) else found
 
 
 def respell(names: Iterable[str], records: Sequence[TaskRecord]) -> Sequence[TaskRecord]:

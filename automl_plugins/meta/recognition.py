@@ -54,7 +54,7 @@ def recognise(space: VectorSpace) -> Recognition:
     found: dict[str, list[str]] = {}  # names of the space
     # Names that the library has, hyperparameters of the memory, those in the learner's spelling.
     most = (0, 0, 0)
-    best: dict[str, frozenset[str]] = {}  # the names that the library has
+    best: dict[str, frozenset[str]] = {}  # the names that the library has, whatever the values
     for learner, names in HYPERPARAMETERS.items():
         prefix, new = prefix_of(varying, names), spelling(varying, names)
         called = {new.get(name, name): name for name in names}
@@ -79,8 +79,8 @@ def recognise(space: VectorSpace) -> Recognition:
             if rank > most:
                 best, most = {}, rank
             if rank == most:
-                best[learner] = own
-    if all(own in _OF_NETWORKS for own in best.values()):
+                best[learner] = frozenset(bare[n] for n in had)
+    if all(names in _OF_NETWORKS for names in best.values()):
         best = {}
     if not best:
         line = (

@@ -255,6 +255,22 @@ def test_numbers_of_which_hardly_any_is_a_choice_are_not_known() -> None:
     assert keep.tolist() == [True] + [False] * 19 and coverage.dropped == {"gamma": 19}
 
 
+def test_numbers_go_to_the_nearest_choice_beside_texts_and_none() -> None:
+    space = space_of(categorical("max_depth", [None, 3, 6, 9]), Float("C", (0.1, 10.0)))
+    record = TaskRecord("t", [], np.empty(0), space=space_of(Integer("max_depth", (1, 12))))
+    rows = [{"max_depth": i, "C": 1.0} for i in (1, 3, 5, 7, 12)]
+    vectors, keep, coverage, _ = align(VectorSpace(space), rows, records=[record], task="t")
+    got = [configuration["max_depth"] for configuration in to_values(space, vectors)]
+    assert got == [3, 3, 6, 6, 9] and keep.all()
+    assert (coverage.clipped, coverage.rounded) == ({"max_depth": 2}, {"max_depth": 2})
+    one = space_of(categorical("gamma", ["scale", 0.5]), Float("C", (0.1, 10.0)))
+    known = TaskRecord("t", [], np.empty(0), space=space_of(Float("gamma", (0.0, 1.0))))
+    rows = [{"gamma": g, "C": 1.0} for g in (0.1, 0.5)]
+    # What cannot be used is why a run is left out that must not miss anything.
+    _, keep, coverage, _ = align(VectorSpace(one), rows, records=[known], task="t", missing="drop")
+    assert keep.tolist() == [False, True] and coverage.dropped == {"gamma": 1}
+
+
 def test_numbers_of_a_range_go_to_the_nearest_choice() -> None:
     recorded = space_of(Integer("leaves", (2, 256)), Float("C", (0.1, 10.0)))
     rows = [{"leaves": n, "C": 1.0} for n in (31, 40, 200)]

@@ -102,15 +102,29 @@ def test_of_a_memory_outside_a_range_a_third_is_at_its_end() -> None:
     assert data.imputed is not None and len(data) == 60
     assert x[[0, 59]].tolist() == [0.25, 0.25]  # what is inside counts
     assert set(x.tolist()) == {0.25, 0.5, 1.0} and not data.imputed[x != 0.5].any()
-    assert (x == 1.0).sum() == 18 and data.imputed[x == 0.5, 0].all()
+    assert (x == 1.0).sum() == 20 and data.imputed[x == 0.5, 0].all()
     np.testing.assert_array_equal(data.vectors[:30], data.vectors[:29:-1])
-    assert data.coverage[0].clipped == {"x": 9} and data.coverage[0].imputed == {"x": 20}
+    assert data.coverage[0].clipped == {"x": 10} and data.coverage[0].imputed == {"x": 19}
     (note,) = note_coverage(data.coverage)
     assert note.startswith(
         "x was recorded from 0.25 to 2.96667, and 58 of these 60 values lie outside the range of"
         " this search, 0 to 1: little is known of it there."
     )
     assert "widen the range" in note and warn_of_ranges(data.coverage) == (note,)
+
+
+def test_what_is_at_the_end_of_a_range_follows_no_grid() -> None:
+    """In the order of a grid one category of three would be at the end, or none."""
+    space = ConfigurationSpace({"x": (5.0, 9.0), "k": ["a", "b", "c"]})
+    grid = [{"x": x / 40, "k": k} for x in range(40) for k in "abc"]
+    recorded = ConfigurationSpace({"x": (0.0, 1.0), "k": ["a", "b", "c"]})
+    tasks = [TaskRecord(t, grid, np.arange(120.0), space=recorded) for t in "st"]
+    data = MetaDataset.from_records(tasks, space)
+    x, k = (data.vectors[:, data.space.index_of[name]] for name in "xk")
+    at_end = [int(((x == 0.0) & (k == i)).sum()) for i in range(3)]
+    assert sum(at_end) == 80 and min(at_end) > 10
+    (note,) = warn_of_ranges(data.coverage)
+    assert "The nearest end counts for 80 of them" in note
 
 
 def test_of_a_memory_a_twentieth_of_which_is_inside_all_is_clipped() -> None:

@@ -1,6 +1,7 @@
 """Meta-learned initial designs."""
 
 import math
+import pickle
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
@@ -295,6 +296,8 @@ def test_a_learner_knows_the_order_of_choices_and_no_defaults() -> None:
     learner = MetaLearner(n_trees=20).fit(here)
     design = top_k(made("abd", default=0.25), here, {}, 1, learner=learner)
     assert design.suggestions[0].configuration["c"] == "a"
+    other = pickle.loads(pickle.dumps(learner))
+    assert len(top_k(made("abd"), here, {}, 1, learner=other)) == 1
     reordered = MetaLearner(n_trees=20).fit(MetaDataset.from_records(known, made("dba")))
     with pytest.raises(ValueError, match="learner was fitted in another search space"):
         top_k(made("abd"), here, {}, 1, learner=reordered)

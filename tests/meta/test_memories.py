@@ -89,9 +89,9 @@ def test_that_a_memory_is_outside_a_range_is_a_warning(caplog: pytest.LogCapture
         TaskMemory(records("a", "b", "c"), chosen=False).on(VectorSpace(space))
     assert [r.message for r in caplog.records] == [
         "x was recorded from 0.25 to 0.5, and 6 of these 6 values lie outside the range of this"
-        " search, 2 to 4: little is known of it there. The nearest end counts in a third of these"
-        " runs, the default in the others. If this is not meant, widen the range, or use a memory"
-        " of it."
+        " search, 2 to 4: little is known of it there. The nearest end counts for 3 of"
+        " them, the default for the others. If this is not meant, widen the range, or use a"
+        " memory of it."
     ]
     caplog.clear()
     with caplog.at_level(logging.WARNING, logger="automl_plugins.meta"):

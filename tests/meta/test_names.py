@@ -205,6 +205,21 @@ def test_spaces_as_people_write_them(names: str, learner: str | None, prefix: st
     assert found.learners[:1] == (() if learner is None else (learner,)), found.line
 
 
+@pytest.mark.parametrize("before", ["log_", "log2_", "log10_", "inv_", "svc__log10_", "svc_log_"])
+def test_what_has_been_transformed_is_another_hyperparameter(before: str) -> None:
+    """Its values are others: 3 is the logarithm of a ``C`` of 1000."""
+    names = [f"{before}C", f"{before}gamma"]
+    assert spelling(names, ["C", "gamma"]) == spelling(["C", "gamma"], names) == {}
+    space = ConfigurationSpace(dict.fromkeys(names, (-3.0, 3.0)))
+    assert not recognise(VectorSpace(space)).candidates
+
+
+def test_discounts_of_reinforcement_learning_are_no_boosters() -> None:
+    """Its lambda lies in another range than XGBoost's, which does not make it XGBoost's."""
+    ranges = {"learning_rate": (1e-4, 0.1), "gamma": (0.0, 0.9999), "lambda": (0.8, 1.0)}
+    assert not recognise(VectorSpace(ConfigurationSpace(ranges))).learners
+
+
 def test_a_prefix_is_that_of_all_names_or_of_a_step() -> None:
     def found(*names: str) -> tuple[str, ...]:
         space = ConfigurationSpace(dict.fromkeys(names, ANY))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
@@ -334,10 +334,11 @@ def delta_scores(predicted: FloatArray, delta: float) -> FloatArray:
     return np.asarray((1.0 - p) ** delta + p)
 
 
-def _columns(space: ConfigurationSpace) -> list[dict[str, Any]]:
-    """What the features of configurations are made of; not the defaults, say."""
+def _columns(space: ConfigurationSpace) -> str:
+    """What the features of configurations are made of, as text; not the defaults, say."""
     written = space.to_serialized_dict(ENCODERS)["hyperparameters"]
-    return [{key: hp[key] for key in hp.keys() - {*_NOT_IN_FEATURES}} for hp in written]
+    # Text, for a choice that is NaN does not equal itself.
+    return repr([{key: hp[key] for key in hp if key not in _NOT_IN_FEATURES} for hp in written])
 
 
 def _by_learner(
