@@ -163,6 +163,8 @@ def _run_broken(tests: Sequence[str], root: Path, report: Path) -> None:
     # Of several tests each has to fail; of one the first failure is enough.
     options = ["--maxfail=1"] if len(tests) == 1 else []
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of imported plugins
+    # Of pytest's own folders, whose iterators the garbage collector closes at any time.
+    options += ["-W", "ignore:unclosed scandir iterator:ResourceWarning"]
     sys.exit(pytest.main([*_PYTEST, *options, *tests]))
 
 

@@ -604,14 +604,18 @@ def test_executors_made_for_a_search_end_with_it() -> None:
 def test_as_many_as_workers_are_evaluated_at_a_time(n: int, pool: int, options: Any) -> None:
     # Without a number the pool is asked how many workers it has.
     lock, together, trials = threading.Lock(), threading.Barrier(n), Trials()
-    running, most = [0], [0]
+    running, most, too_many = [0], [0], threading.Event()
 
     def objective(config: dict[str, Any]) -> float:
         with lock:
             running[0] += 1
             most.append(running[0])
-        if len(most) <= n + 1:  # the first ones wait for each other
+            first = len(most) <= n + 1
+            if running[0] > n:
+                too_many.set()
+        if first:  # they wait for each other, and leave one too many the time to begin
             together.wait(timeout=600)
+            too_many.wait(timeout=0.3)
         with lock:
             running[0] -= 1
         return loss_of(config)
