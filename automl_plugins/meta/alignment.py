@@ -144,15 +144,7 @@ class Reading(NamedTuple):
 
     def column(self, i: int) -> _Column:
         """Views of all arrays at a hyperparameter."""
-        return _Column(
-            self.entries[:, i],
-            self.numbers[:, i],
-            self.recorded[:, i],
-            self.outside[:, i],
-            self.rounded[:, i],
-            self.foreign[:, i],
-            self.converted[:, i],
-        )
+        return _Column(*(getattr(self, name)[:, i] for name in _Column._fields))
 
 
 def read_runs(
