@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -59,8 +59,6 @@ class RecordedConfigurations:
         self.of = of
         self.space = space
         self._vectors = VectorSpace(space)
-        self._readers = {name: reader(space[name]) for name in space}
-        self._encoders = {name: encoder(space[name]) for name in self._vectors.names}
         self._conditional = {name for name in space if space.parent_conditions_of[name]}
         self.values = [self._read_row(row, config) for row, config in enumerate(configs)]
         self._rows: dict[tuple[Any, ...], int] = {}
@@ -76,6 +74,18 @@ class RecordedConfigurations:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @cached_property
+    def _readers(self) -> dict[str, Callable[[Any], Any]]:
+        return {name: reader(self.space[name]) for name in self.space}
+
+    @cached_property
+    def _encoders(self) -> dict[str, Callable[[Any], float]]:
+        return {name: encoder(self.space[name]) for name in self._vectors.names}
+
+    def __getstate__(self) -> dict[str, Any]:
+        made_again = ("_readers", "_encoders")  # closures, which pickle does not store
+        return {key: value for key, value in self.__dict__.items() if key not in made_again}
 
     def _read_row(self, row: int, config: Mapping[str, Any]) -> tuple[Any, ...]:
         known = {k: v for k, v in config.items() if not self._is_absent(k, v)}

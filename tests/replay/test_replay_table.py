@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 from collections.abc import Mapping
 from itertools import product
 from typing import Any
@@ -49,6 +51,21 @@ def line(values: list[float], **arguments: Any) -> Table:
 
 
 # --- exact answers --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.deepcopy, lambda table: pickle.loads(pickle.dumps(table))]
+)
+def test_a_copy_of_a_table_answers_as_it_does(copied: Any) -> None:
+    table = Table("svm", conditional_space(), conditional_grid()[1:], np.arange(8))
+    known = {"kernel": "rbf", "gamma": 1.0, "c": 10}
+    unknown = {"kernel": "linear", "c": 1}
+    before = [table.find(known), table.find(unknown)]
+    again = copied(table)
+    assert [again.find(known), again.find(unknown)] == before
+    assert again.find({**known, "kernel": "linear"}) == table.find({**known, "kernel": "linear"})
+    with pytest.raises(ValueError, match="c=7 is not a value"):
+        again.find({"kernel": "linear", "c": 7})
 
 
 def test_every_configuration_of_a_complete_conditional_grid_is_its_own_answer() -> None:
