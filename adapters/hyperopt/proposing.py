@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from inspect import Parameter, Signature, signature
 from operator import itemgetter
-from typing import Any, Generic, ParamSpec, overload
+from typing import Any, Generic, ParamSpec, Self, overload
 from weakref import WeakKeyDictionary
 
 from hyperopt import Domain, Trials
@@ -102,6 +102,11 @@ class Algorithm(Generic[P]):
         super().__init_subclass__(**arguments)
         cls.__doc__ = property(cls.document)  # type: ignore[assignment]
 
+    @property
+    def suggest(self) -> Self:
+        """The algorithm itself, for those who are used to ``tpe.suggest``."""
+        return self
+
     def document(self) -> str | None:
         """The docstring of ``described``, with the documentation of every option."""
         return document_arguments({n: n for n in self._options}, self.described, *self.owners())
@@ -111,7 +116,7 @@ class Algorithm(Generic[P]):
         self.described(**options)
         return options
 
-    def suggest(
+    def propose(
         self,
         new_ids: Sequence[int],
         domain: Domain,
@@ -183,7 +188,7 @@ class Algorithm(Generic[P]):
         if args:
             new_ids, domain, trials, drawn = args
             streams = Streams(self.seed_of(trials, int(drawn)) if seed is None else seed)
-            return self.suggest(new_ids, domain, trials, streams, options)
+            return self.propose(new_ids, domain, trials, streams, options)
         Streams(seed)  # refuses a bad seed now, not at the first trial
         options = self.check_options(options)
         return _WithOptions(self, **options, **({} if seed is None else {"seed": seed}))
@@ -269,7 +274,7 @@ class ProposerAlgorithm(Algorithm[P]):
         # They can only be read once the space is known.
         return super().check_options(options | {"memory": AUTO}) | {"memory": named}
 
-    def suggest(
+    def propose(
         self,
         new_ids: Sequence[int],
         domain: Domain,

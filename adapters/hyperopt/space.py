@@ -361,6 +361,8 @@ def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
             raise ValueError(f"sigma of {label!r} must be a finite number >= 0, got {sigma!r}.")
         given["low"], given["high"] = mu - _DEVIATIONS * sigma, mu + _DEVIATIONS * sigma
     low, high = given["low"], given["high"]
+    if low > high:  # Hyperopt lets it pass if one of them is 0
+        raise ValueError(f"{label!r} needs low <= high in hp.{name}, got {low!r} and {high!r}.")
     if q is not None:
         if log and max(high, high - math.log(q)) > _LARGEST_LOG:
             raise ValueError(

@@ -15,7 +15,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from ConfigSpace.hyperparameters import IntegerHyperparameter
+from ConfigSpace.hyperparameters import OrdinalHyperparameter
 from hyperopt import (
     JOB_STATE_DONE,
     JOB_STATE_ERROR,
@@ -27,7 +27,7 @@ from hyperopt import (
 )
 
 from automl_plugins._arguments import check_integer, check_kind
-from automl_plugins.arrays import FloatArray
+from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.proposers.explanation import ArmFacts, Explanation, Parts, read_parts
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import (
@@ -185,9 +185,10 @@ _Read = tuple[tuple[Any, ...], Trial, FloatArray]
 class TrialReader:
     """Reads trials of one search space as the history that proposers read, each only once.
 
-    Cancelled trials are left out. Integers beyond a range are clipped to it, floats are not. An
-    active hyperparameter without a value is missing. Labels outside the space are ignored, as by
-    TPE: an arm of a bandit sees documents of the whole space.
+    Cancelled trials are left out. Numbers beyond a range, as of a search before in a wider one,
+    stay beyond it, for their losses are not those of its ends; where values are listed, the trial
+    is left out. An active hyperparameter without a value is missing. Labels outside the space are
+    ignored, as by TPE: an arm of a bandit sees documents of the whole space.
     """
 
     def __init__(self, known: PyllSpace) -> None:
@@ -206,37 +207,53 @@ class TrialReader:
         for (number, document), vector in zip(new, encoded, strict=True):
             source = source_of(document)  # first: a worker may change it while it is read
             known[number] = source, replace(read_trial(document), number=number), vector
-        read = sorted((known[number] for number, _ in numbered), key=lambda r: r[1].place)
+        all_read = (known[number] for number, _ in numbered)
+        comparable = (row for row in all_read if not np.isinf(row[2]).any())
+        read = sorted(comparable, key=lambda r: r[1].place)
         vectors = np.array([r[2] for r in read], dtype=np.float64)
         vectors, missing = self.vectors.find_missing(vectors.reshape(len(read), self.vectors.d))
         trials_read = Columns(trial for _, trial, _ in read)
         return History.of_trials(trials_read, vectors=vectors, missing=missing)
 
     def _encode(self, vals: Sequence[Mapping[str, Sequence[Any]]]) -> FloatArray:
-        """Vectors (n, d) of the ``vals`` of documents; inactive values are not removed yet."""
+        """Vectors (n, d) of the ``vals`` of documents; inactive values are not removed yet.
+
+        They are infinite for a number beyond those listed.
+        """
         for row in vals:
             check_labels("A trial", [n for n, v in row.items() if len(v)], self.vectors.names)
         encoded = np.full((len(vals), self.vectors.d), math.nan)
         for column, name in enumerate(self.vectors.names):
             given = [k for k, row in enumerate(vals) if len(row.get(name, ()))]
-            values = [self.known.value(name, vals[k][name][0]) for k in given]
-            encoded[given, column] = self._entries(name, values)
+            encoded[given, column] = self._entries(name, [vals[k][name][0] for k in given])
         return encoded
 
-    def _entries(self, name: str, values: Sequence[Any]) -> FloatArray:
-        """Entries (n,) of the values of a hyperparameter; at once, for ConfigSpace is slow."""
+    def _entries(self, name: str, drawn: Sequence[Any]) -> FloatArray:
+        """Entries (n,) of what was drawn for a label; at once, for ConfigSpace is slow."""
         hyperparameter: Any = self.known.space[name]
+        values = [self.known.value(name, value) for value in drawn]
         if name in self._listed:
-            return np.array([self._listed[name](value) for value in values], dtype=np.float64)
+            entries = np.array([self._listed[name](value) for value in values], dtype=np.float64)
+            if isinstance(hyperparameter, OrdinalHyperparameter):
+                entries[_are_beyond(drawn, hyperparameter.sequence)] = math.inf
+            return entries
         legal = np.array([min(max(v, hyperparameter.lower), hyperparameter.upper) for v in values])
         ends = np.asarray(hyperparameter.to_vector(legal))
-        if isinstance(hyperparameter, IntegerHyperparameter) or not len(values):
+        if not len(values):
             return ends
-        # Normal distributions are unbounded: a value beyond the range is not clipped to its end.
-        drawn = np.array(values)
-        drawn = np.where(drawn > 0, drawn, legal) if hyperparameter.log else drawn
-        entries = hyperparameter.to_vector(drawn)
+        numbers = np.array(values)  # of normal distributions, too, which are unbounded
+        numbers = np.where(numbers > 0, numbers, legal) if hyperparameter.log else numbers
+        entries = hyperparameter.to_vector(numbers)
         return np.where(np.abs(entries - ends) > _ROUNDED, entries, ends)
+
+
+def _are_beyond(numbers: Sequence[Any], listed: Sequence[Any]) -> BoolArray:
+    """Whether numbers (n,) are not of the same step as the first or last that is listed."""
+    low, high = float(listed[0]), float(listed[-1])
+    step = listed[1] - listed[0] if len(listed) > 1 else 0.0
+    reach = step / 2.0 + _ROUNDED * max(abs(low), abs(high))
+    values = np.array(numbers, dtype=np.float64)
+    return (values < low - reach) | (values > high + reach)
 
 
 def _number(documents: Iterable[Document]) -> list[tuple[int, Document]]:

@@ -122,6 +122,11 @@ def test_documents_are_those_of_hyperopt() -> None:
         assert json.loads(written)["misc"]["vals"] == misc["vals"] and SONify(own) == own
 
 
+def test_an_algorithm_may_be_written_as_those_of_hyperopt() -> None:
+    domain, trials = domain_of(), Trials()
+    assert gbqr.suggest([0], domain, trials, 5) == gbqr([0], domain, trials, 5)
+
+
 def test_proposals_are_explained_in_the_document() -> None:
     trials = search(ei_per_second(seed=4, n_candidates=60), 14)
     first, last = explanation(trials.trials[0]), explanation(trials.trials[-1])

@@ -283,6 +283,12 @@ def test_values_are_what_the_objective_is_given(seed: int) -> None:
         (lambda: hp.normal("x", 1, -1), "sigma of 'x' must be a finite number >= 0, got -1"),
         (lambda: hp.randint("x", 3, 3), "'x' needs an upper end above the lower .* 3 and 3"),
         (lambda: hp.randint("x", 0), "'x' needs an upper end above the lower .* 0 and 0"),
+        (
+            lambda: hp.loguniform("x", 0, -7),
+            "'x' needs low <= high in hp.loguniform, got 0 and -7",
+        ),
+        (lambda: hp.quniform("x", 0, -3, 0.5), "'x' needs low <= high in hp.quniform, got 0 and"),
+        (lambda: hp.qloguniform("x", 0, -3, 0.01), "'x' needs low <= high in hp.qloguniform"),
         (lambda: hp.qloguniform("x", 0, 1, math.inf), "q of 'x' .* got inf"),
         (lambda: hp.qloguniform("x", 1, 1000, 1), r"'x' reaches e \*\* 1000.*are natural log"),
         (lambda: hp.qloguniform("x", 1, 709.7, 0.5), r"'x' reaches e \*\* 709.7.*hp.qloguniform"),

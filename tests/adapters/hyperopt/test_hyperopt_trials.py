@@ -192,7 +192,7 @@ BRANCHES = hp.choice("m", [{"a": hp.uniform("a", 0, 1)}, {"b": hp.quniform("b", 
 @pytest.mark.parametrize(
     ("values", "expected", "missing"),
     [
-        ({"m": 1, "b": 99.0}, {"m": 1, "b": 5}, []),  # clipped
+        ({"m": 1, "b": 11.0}, {"m": 1, "b": 5}, []),  # but for rounding to the step
         ({"m": 1}, {"m": 1}, ["b"]),
         ({"m": 0, "a": -3.0, "b": 4.0}, {"m": 0, "a": -3}, []),  # stays; b is not active
         ({"m": 0, "a": 1.0 + 1e-12}, {"m": 0, "a": 1}, []),  # but for rounding
@@ -227,6 +227,33 @@ def test_a_normal_value_beyond_the_range_is_not_taken_for_its_end() -> None:
     named = dict(zip(reader.vectors.names, history.vectors.T, strict=True))
     np.testing.assert_allclose(named["n"], [place, 1.0 - place], atol=1e-6)
     np.testing.assert_allclose(named["l"], [place, 0.0], atol=1e-6)
+
+
+def test_integers_and_steps_of_a_wider_search_are_not_taken_for_the_ends() -> None:
+    expr = {
+        "n": hp.quniform("n", 15, 25, 1),
+        "r": hp.randint("r", 10, 21),
+        "l": hp.qloguniform("l", math.log(10), math.log(1000), 1),
+        "s": hp.quniform("s", 15, 25, 2.5),
+        "one": hp.randint("one", 7, 8),
+    }
+    reader, trials = TrialReader(translate(expr)), Trials()
+    domain = Domain(None, expr, pass_expr_memo_ctrl=False)
+    inside = {"n": 15, "r": 20, "l": 10, "s": 14.0, "one": 7}
+    others: tuple[dict[str, float], ...] = (
+        {},
+        {"n": 10, "r": 30, "l": 10_000},
+        {"s": 12.5},
+        {"s": 27.5},
+        {"one": 1},
+    )
+    values = [inside | other for other in others]
+    documents = [new_document(trials, domain, i, v) for i, v in enumerate(values)]
+    history = reader.read(trials, documents)
+    rows = [dict(zip(reader.vectors.names, row, strict=True)) for row in history.vectors.tolist()]
+    assert rows[0] == {"n": 0, "r": 1, "l": 0, "s": 0, "one": 0}
+    # the others are left out
+    assert rows[1:] == [pytest.approx({"n": -0.5, "r": 2, "l": 1.5, "s": 0, "one": 0})]
 
 
 def test_trials_of_another_space_are_refused() -> None:
