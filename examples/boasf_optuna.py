@@ -1,7 +1,8 @@
 """Choose among four classifiers and tune them at once, in one minute: BOASF over Optuna's TPE.
 
 Each classifier is an arm with its own parameters. Three rounds share the seconds among the arms;
-after each, the worse arms are dropped. Prints and plots the seconds of each classifier.
+after each, an arm stays by chance, the likelier the better it is. Prints and plots the seconds of
+each classifier.
 
     python examples/boasf_optuna.py [--seconds 60]
 """

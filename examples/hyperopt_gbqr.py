@@ -10,7 +10,7 @@ from math import log
 from typing import Any
 
 import numpy as np
-from automl_plugins.adapters.hyperopt import gbqr
+from automl_plugins.adapters.hyperopt import explain, gbqr
 from hyperopt import Trials, fmin, hp, space_eval, tpe
 from sklearn.datasets import load_digits
 from sklearn.ensemble import ExtraTreesClassifier
@@ -55,4 +55,4 @@ if __name__ == "__main__":
             best.append(np.minimum.accumulate(trials.losses())[::5])
         print(f"{name}: best error in % after 1, 6, ... trials", np.mean(best, axis=0).round(2))
     print(f"The best of the last one: {space_eval(SPACE, trials.argmin)}")
-    print(f"What drove it: {trials.best_trial['misc']['automl_plugins']['proposal']}")
+    print(f"What drove it: {explain(trials.best_trial)}")

@@ -393,7 +393,7 @@ class BOASFSampler(ArmSampler):
         arms = "the arms of the last round" if situation.rounds else "all arms: there was no round"
         return (
             f"The budget of {self.filtering.budget:g} {self.filtering.unit} is spent, or reserved"
-            f" for running trials. MaxUCB chooses among {arms}."
+            f" for running trials. For further trials MaxUCB chooses among {arms}."
         )
 
     @property

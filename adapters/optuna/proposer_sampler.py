@@ -69,8 +69,8 @@ class ProposerSampler(SeededSampler):
             independently.
         cost: Where the seconds of a trial come from: ``"duration"`` (the user attribute
             ``"seconds"`` where there is one, else the duration less the sampler's own time), the
-            name of another user attribute, or a function of the finished trial; of these two, in
-            any unit. None means duration where costs are needed. A number that is 0, negative or
+            name of another user attribute, or a function of the finished trial, both in any
+            unit. None means duration where costs are needed. A number that is 0, negative or
             not finite counts as unknown; a negative one, or one that is not finite, is logged
             once, and 0 if no trial has a cost.
         seed: Non-negative integer; None draws one and logs it.

@@ -119,6 +119,9 @@ class SurrogateSampler(ProposerSampler):
     proposal depends on the seed, the trial's number and the stored trials alone, so a resumed
     study continues as if it had never stopped.
 
+    Args:
+        cost: See ``ProposerSampler``. If given, ``acquisition`` is that ``"_per_second"``.
+
     Raises:
         ValueError: For an argument outside its range.
         TypeError: For a surrogate without ``fit`` and ``predict``.
@@ -134,6 +137,9 @@ class SurrogateSampler(ProposerSampler):
         self, surrogate: str | Surrogate = "quantile_boosting", **options: Unpack[SurrogateOptions]
     ) -> None:
         of_recipe, of_sampler = split(type(self), options)
+        acquisition = of_recipe.get("acquisition", "ei")
+        if options.get("cost") is not None and acquisition in ("ei", "bound"):
+            of_recipe["acquisition"] = f"{acquisition}_per_second"
         super().__init__(recipes.surrogate(surrogate, **of_recipe), **of_sampler)
 
 

@@ -201,7 +201,7 @@ def complete(
     imputed = np.isnan(vectors) & ~np.isnan(completed) & (space.n_values > 1)
     absent = imputed & ~reading.recorded
     unrelated = np.any(absent[:, dependent_elsewhere(space, records) & ~given], axis=1)
-    # A run without any value is the default configuration; one with others only is of elsewhere.
+    # A run without any value is the default configuration; one with other values only is not.
     for i in np.flatnonzero(~reading.recorded.any(axis=1)).tolist():
         values = list(configurations[i].values())
         unrelated[i] |= not _absent(values, ("none", "missing")).all()

@@ -127,8 +127,8 @@ class Committee:
             shared = SharedFits()
             fitted = [m.models(space, judged, streams, shared) for m in self.members.values()]
             merits = [models.merits for models, _ in fitted]
-            # One number for all: bootstrap models hold out most rows only, and would be trusted
-            # less for the same merit.
+            # One number for all: a bootstrap model holds out most rows, not all. By its own number
+            # it would be trusted less than a process of the same merit.
             n = max(models.n_held_out for models, _ in fitted)
         shares = trust_in(merits, n, self.prior, self.tempering)
         named = zip(self.members, shares.tolist(), strict=True)

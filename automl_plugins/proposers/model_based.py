@@ -96,9 +96,10 @@ class ProposerSettings(ModelSettings):
         acquisition: ``"ei"`` (expected improvement) or ``"bound"`` (lower confidence bound).
         xi: Improvement below which EI gains nothing, in units of the transformed loss.
         beta: Standard deviations between the mean and the bound.
-        cost_exponent: kappa of gain / seconds^kappa, where seconds are modelled, in [0, 1]; 0
-            ignores the cost.
-        cost_budget: Trials over which kappa falls linearly to 0; None keeps it.
+        cost_exponent: kappa of gain / seconds^kappa, in [0, 1]; 0 ignores the cost. No effect
+            unless seconds are modelled.
+        cost_budget: Trials over which kappa falls linearly to 0; None keeps it. No effect unless
+            seconds are modelled.
         interleave: Every ``interleave``-th proposal fills the space instead; None never.
         balance: Every ``balance``-th proposal is confined to the branch that has been served least
             for its size, within which the model chooses; None never. So no branch is given up

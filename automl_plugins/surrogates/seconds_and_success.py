@@ -35,7 +35,7 @@ _N_HALVINGS = 10  # random halvings of the rows by which these are judged
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Feasibility(BaseEstimator):  # type: ignore[misc]
-    """P(success) by extremely randomised trees with a Laplace prior, as fine as is borne out.
+    """P(success) by extremely randomised trees, as detailed as held-out rows support.
 
     Random cuts put the border between a success and a failure at every place between the two, so
     the averaged probability falls smoothly over the gap: the search approaches the border of a

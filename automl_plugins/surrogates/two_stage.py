@@ -327,7 +327,7 @@ def discordance(losses: FloatArray, predicted: FloatArray, ties: Ties = "half") 
 def epanechnikov(distance: FloatArray, bandwidth: float) -> FloatArray:
     """Weights 3/4 (1 - u^2) for u = distance / bandwidth <= 1, else 0 (TST eqs. 9, 10)."""
     u = np.asarray(distance) / bandwidth
-    return np.where(u <= 1.0, 0.75 * (1.0 - np.minimum(u, 1.0) ** 2), 0.0)
+    return np.where(u <= 1.0, _FULL * (1.0 - np.minimum(u, 1.0) ** 2), 0.0)
 
 
 def meta_feature_distance(

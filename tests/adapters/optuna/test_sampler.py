@@ -225,6 +225,22 @@ def test_own_time_is_no_cost_of_the_objective() -> None:
         assert 0.0 <= read_trial(trial, maximize=False).seconds < passed - 0.05 + 1e-6
 
 
+@pytest.mark.parametrize("acquisition", ["ei", "bound"])
+def test_a_cost_divides_the_gain_of_any_surrogate(acquisition: Any) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0.0, 1.0)
+        trial.set_user_attr("seconds", 1.0 + 100.0 * x)
+        return (x - 0.5) ** 2
+
+    def found(name: Any, cost: str | None) -> list[float]:
+        sampler = SurrogateSampler("random_forest", acquisition=name, cost=cost, seed=0)
+        return [trial.params["x"] for trial in search(sampler, objective, 14).trials]
+
+    with_cost = found(acquisition, "seconds")
+    assert with_cost == found(f"{acquisition}_per_second", "seconds")
+    assert with_cost != found(acquisition, None)
+
+
 def raising(trial: optuna.trial.FrozenTrial) -> float:
     return float(trial.user_attrs["secnods"])
 
