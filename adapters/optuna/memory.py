@@ -326,6 +326,11 @@ def _drop_foreign_runs(record: TaskRecord, distributions: Distributions) -> Task
         for i, values in enumerate(known)
         if all(v is not ABSENT for v in values.values())
     }
+    if len(record) and not kept:
+        raise ValueError(
+            f"None of the {len(record)} runs of {record.name!r} lies in the distributions:"
+            f" {distributions}. Give wider ones, or all choices."
+        )
     if left := len(record) - len(kept):
         warnings.warn(
             f"{format_count(left, 'run')} of {record.name!r} left out: a value is not in its"

@@ -279,6 +279,7 @@ class _Column(NamedTuple):
         self.numbers[known] = numbers[known]
         placed = _place(hyperparameter, numbers[known])
         self.entries[known], self.outside[known], self.rounded[known] = placed
+        self.rounded[self.converted] = False  # which is said of them, and hardly one is whole
 
 
 def _fill(
@@ -424,8 +425,9 @@ def _place(
         outside = moved & ((numbers < np.nanmin(sequence)) | (numbers > np.nanmax(sequence)))
         return nearest.astype(np.float64), outside, moved & ~outside
     assert isinstance(hyperparameter, _RANGES)
-    if isinstance(hyperparameter, IntegerHyperparameter):
-        numbers = np.rint(numbers)
+    whole = isinstance(hyperparameter, IntegerHyperparameter)
+    between = whole & ~np.isclose(numbers, np.rint(numbers), rtol=0.0, atol=_ROUNDED)
+    numbers = np.rint(numbers) if whole else numbers
     lower, upper = hyperparameter.lower, hyperparameter.upper
     legal = np.clip(numbers, float(lower), float(upper))
     # ConfigSpace rounds the ends of a range: what lies beyond by that only is the end.
@@ -441,4 +443,4 @@ def _place(
         entries = scale.to_vector(found)
     elif isinstance(scale, LinearScale) and scale.is_rounded:
         rounded = scale.to_value(entries) != legal
-    return entries, outside, rounded & ~outside
+    return entries, outside, (rounded | between) & ~outside

@@ -348,6 +348,9 @@ def test_integers_are_rounded() -> None:
     )
     assert [v["n"] for v in values(space, vectors[:3])] == [3, 3, 3]
     assert coverage.n_dropped == 1  # True is not a number
+    assert coverage.rounded == {"n": 1}  # 3.0 is 3
+    _, _, coverage, _ = aligned(space, {"n": 9.4}, {"n": 9.6}, {"n": 10.4})
+    assert coverage.rounded == {"n": 1} and coverage.clipped == {"n": 2}
 
 
 def leaves(lower: float, upper: float, **options: Any) -> ConfigurationSpace:

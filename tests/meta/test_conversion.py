@@ -369,6 +369,9 @@ def test_bad_input_is_explained(
 def test_names_that_mean_nothing_together_are_refused() -> None:
     with pytest.raises(ValueError, match=r"share no hyperparameter: the runs have x; .* has y"):
         conform(RECORD, ConfigurationSpace({"y": (0.0, 1.0)}))
+    with pytest.raises(ValueError, match=r"None of the 2 runs of 't' lies in the .*low=20"):
+        far = TaskRecord("t", [{"x": 1}, {"x": 9}], losses=np.array([1.0, 2.0]))
+        convert(far, "optuna", space={"x": IntDistribution(20, 30)})
     with pytest.raises(ValueError, match="share no parameter"):
         convert(RECORD, "optuna", space={"y": FloatDistribution(0, 1)})
 

@@ -159,7 +159,9 @@ def _describe_foreign(path: Path, tables: list[str]) -> str:
     if {"studies", "trials"} <= {*tables}:
         return (
             f"{path} holds studies of Optuna, it is not a store; it was left as it is. As a"
-            f" memory: did you mean {as_database(path)!r}? A store needs a file of its own."
+            f" memory: did you mean {as_database(path)!r}, with Hyperopt or SMAC what"
+            " meta_dataset_from_studies of automl_plugins.adapters.optuna makes of it? A store"
+            " needs a file of its own."
         )
     return (
         f"{path} is an SQLite file of something else, with the tables"
