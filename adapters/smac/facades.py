@@ -47,9 +47,11 @@ class GBQRFacade(Facade):
       configurations.
     * ``config_selector``: a ``ProposerConfigSelector`` with any other proposer, or one of SMAC's.
     * ``model``, ``acquisition_function``, ``acquisition_maximizer``, ``runhistory_encoder``: with
-      any of them SMAC's own ``ConfigSelector`` chooses, with a new model for each configuration,
-      which does not see running trials, and takes as long as usual in SMAC; the others of the four
-      are those of ``get_model`` and so on, the initial design is SMAC's (Sobol points).
+      any of them SMAC's own ``ConfigSelector`` chooses, which does not see running trials. It has
+      a new model for each configuration, SMAC's facades for every eighth, and takes several times
+      as long as they do (``config_selector=ConfigSelector(scenario)`` beside it fits for every
+      eighth). The others of the four are those of ``get_model`` and so on, the initial design is
+      SMAC's (Sobol points).
     * ``callbacks``, ``logging_level``, ``overwrite``, ``dask_client``: as in every facade.
 
     ``facade.explain(config)`` says why a configuration was tried.

@@ -28,6 +28,8 @@ _EVERYWHERE = 100  # known tasks that stand for an undescribed one
 class MetaLearner(BaseEstimator):  # type: ignore[misc]
     """Predicts the standardised loss of configurations on a task that is described.
 
+    It learns from complete runs only.
+
     Args:
         n_trees: Boosting rounds (thesis 6.2: 500).
         learning_rate: Shrinkage of each tree (thesis: 0.05).
@@ -65,7 +67,7 @@ class MetaLearner(BaseEstimator):  # type: ignore[misc]
         self.tasks_ = TaskFeatures(dataset.tasks)
         self.feature_names_ = (*self.space_.feature_names, *self.tasks_.names)
         y = dataset.scores(standardise_losses)
-        rows = np.arange(len(dataset))
+        rows = np.flatnonzero(~np.isnan(dataset.complete_losses))
         if len(rows) > self.max_rows:
             rng = np.random.default_rng(self.random_state)
             rows = np.sort(rng.choice(rows, self.max_rows, replace=False))

@@ -1,6 +1,6 @@
 """Losses made comparable, between tasks and beside outliers. NaN is a failed run.
 
-A failed run counts as the worst complete one of its task, so that models avoid its region. Where
+A failed run counts as the worst complete one of its task, so that no design suggests it. Where
 all complete ones are equal, it is worse by one unit. Notation::
 
     losses    of one task, (n,), in any order

@@ -47,6 +47,10 @@ class EarlierTasks(Protocol):
     def vector_space(self) -> VectorSpace:
         """The search space."""
 
+    @property
+    def complete_losses(self) -> FloatArray:
+        """Losses of complete runs (N,), NaN for all others."""
+
     def scores(self, scale: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """Losses of all runs (N,), scaled task by task."""
 
@@ -109,17 +113,22 @@ class Sources:
     ) -> Self:
         """Fit the processes of all tasks of a memory, aligned to the search space.
 
-        Failed and pruned runs count as the worst of their task. At most ``max_rows`` runs of a
-        task are learnt from, see ``informative_rows``.
+        Only complete runs are learnt from: one bad loss of a failure among good neighbours would
+        make the processes take all differences for noise. Of tasks that ran the same
+        configurations, a failed run counts as the others' mean there. At most ``max_rows`` runs
+        of a task are learnt from, see ``informative_rows``.
 
         Raises:
             ValueError: For illegal arguments.
         """
         check_choice("kernel", kernel, KERNELS)
         check_integer("max_rows", max_rows, 2)
-        features, losses = memory.vector_space.features(memory.vectors), memory.scores(regret)
+        features = memory.vector_space.features(memory.vectors)
+        complete = ~np.isnan(memory.complete_losses)
+        losses = np.where(complete, memory.scores(regret), np.nan)
         # Equal losses rank nothing.
-        useful = [i for i, rows in enumerate(memory.rows) if len(set(losses[rows])) > 1]
+        distinct = [len(set(losses[rows][complete[rows]])) for rows in memory.rows]
+        useful = [i for i, n in enumerate(distinct) if n > 1]
         missing = [np.isnan(features[memory.rows[i]]).any(axis=0) for i in useful]
         flagged = np.flatnonzero(np.any(missing, axis=0)) if missing else np.empty(0, np.intp)
         parts = []
@@ -254,6 +263,9 @@ def _rows_in_common(
     orders = [np.lexsort(np.nan_to_num(features[rows], nan=-1.0).T) for rows in blocks]
     pairs = zip(blocks, orders, strict=True)
     Y = np.stack([losses[rows][order] for rows, order in pairs], axis=1)
+    known = ~np.isnan(Y).all(axis=1)
+    orders, Y = [order[known] for order in orders], Y[known]
+    Y = np.where(np.isnan(Y), np.nanmean(Y, axis=1, keepdims=True), Y)
     # By the mean over the tasks: they share the rows, and with them the factorisation.
     chosen = informative_rows(Y.mean(axis=1), max_rows)
     return features[blocks[0]][orders[0][chosen]], Y[chosen]

@@ -410,6 +410,15 @@ def test_measured_regrets_by_hand() -> None:
     assert known.smoothed[0, 3] == known.estimated[0, 3]
 
 
+def test_a_failure_is_bad_and_its_neighbours_are_not() -> None:
+    whole = performance(memory_of({0.1: 1.0, 0.5: 2.0, 0.9: 3.0}, {0.5: 7.0, 0.3: 5.0}))
+    failed = {0.1: 1.0, 0.3: np.nan, 0.5: 2.0, 0.9: 3.0}
+    known = performance(memory_of(failed, {0.5: 7.0, 0.3: 5.0}))
+    at = [known.candidates[:, 0].tolist().index(x) for x in whole.candidates[:, 0].tolist()]
+    np.testing.assert_allclose(known.estimated[:, at], whole.estimated)
+    assert known.measured[0, at].tolist() == [0.0, 0.5, 1.0, 1.0]  # the last one failed there
+
+
 def test_kernel_means_by_hand() -> None:
     runs, values = np.array([[0.0], [0.2]]), np.array([0.0, 1.0])
     weight = np.exp(-0.5)  # one width away

@@ -51,6 +51,28 @@ def test_it_ranks_what_it_has_not_seen() -> None:
     assert mean_rank_correlation(optimum_moves(described=False)) < seeing - 0.2
 
 
+def test_failures_are_not_learnt_from() -> None:
+    data = optimum_moves(5, 20)
+    failed = np.arange(len(data)) % 5 == 2
+    kept, without = [], []
+    for record, rows in zip(data.records(), data.rows, strict=True):
+        losses = np.where(failed[rows], np.nan, record.losses)
+        features = record.meta_features
+        configurations = record.configurations
+        kept.append(
+            TaskRecord(record.name, configurations, losses, space=SPACE, meta_features=features)
+        )
+        some = {i: configurations[i] for i in np.flatnonzero(~failed[rows]).tolist()}
+        without.append(record.rows(some))
+    found, expected = (
+        MetaLearner(n_trees=30)
+        .fit(MetaDataset.from_records(records))
+        .predict(data.vectors[:9], data.tasks[0].meta_features)
+        for records in (kept, without)
+    )
+    np.testing.assert_allclose(found, expected)
+
+
 def test_an_undescribed_task_gets_the_mean_over_tasks() -> None:
     data = optimum_moves(5, 20)
     learner = MetaLearner(n_trees=30).fit(data)

@@ -111,6 +111,43 @@ def test_tasks_that_rank_nothing_are_left_out(memory: MetaDataset, value: float)
     assert nothing.predict(np.full((4, nothing.n_features), 0.5)).shape == (0, 4)
 
 
+def test_failures_of_a_task_are_not_learnt_from() -> None:
+    """One worst loss among good neighbours makes a process take all differences for noise."""
+    whole = record("low", bowl(0.2), 30)
+    failed = np.arange(30) % 7 == 3
+    kept = np.where(failed, np.nan, whole.losses)
+    with_failures = TaskRecord("low", whole.configurations, kept, space=a_space())
+    without = whole.rows({i: whole.configurations[i] for i in np.flatnonzero(~failed).tolist()})
+    memories = [MetaDataset.from_records([r], a_space()) for r in (with_failures, without)]
+    found, expected = (Sources.fit(m).predict(some(m)) for m in memories)
+    np.testing.assert_allclose(found, expected)
+
+
+def test_a_failure_counts_as_the_mean_of_tasks_with_the_same_configurations() -> None:
+    space, xs = ConfigurationSpace({"x": (0.0, 1.0)}), [0.0, 0.25, 0.5, 0.75, 1.0]
+    # All failed at x = 0.5, one of them at x = 0.25, where the others have 0.2 and 0.6.
+    rows = [
+        [0.0, 0.2, np.nan, 1.0, 0.5],
+        [1.0, np.nan, np.nan, 0.0, 0.5],
+        [1.0, 0.6, np.nan, 0, 0],
+    ]
+    filled = np.delete(np.array(rows), 2, axis=1)
+    filled[1, 1] = 0.4
+
+    def memory_of(xs: list[float], losses: FloatArray) -> MetaDataset:
+        tasks = [
+            TaskRecord(f"t{i}", [{"x": x} for x in xs], own, space=space)
+            for i, own in enumerate(losses)
+        ]
+        return MetaDataset.from_records(tasks, space)
+
+    sources = Sources.fit(memory_of(xs, np.array(rows)))
+    expected = Sources.fit(memory_of(xs[:2] + xs[3:], filled))
+    assert len(sources.groups) == 1  # still with one factorisation for all
+    X = np.linspace(0.0, 1.0, 9)[:, None]
+    np.testing.assert_allclose(sources.predict(X), expected.predict(X))
+
+
 def test_rows_are_capped(memory: MetaDataset) -> None:
     sources = Sources.fit(memory, max_rows=10)
     assert [len(group.inputs) for group in sources.groups] == [10, 10]

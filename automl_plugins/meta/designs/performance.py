@@ -71,7 +71,7 @@ def performance(dataset: MetaDataset, max_candidates: int = MAX_CANDIDATES) -> P
     every task is there.
     """
     space = dataset.vector_space
-    scores = dataset.scores(regret)
+    scores, losses = dataset.scores(regret), dataset.complete_losses
     distinct, which = dataset.distinct
     chosen = _choose(dataset, scores, max_candidates)
     candidates = distinct[chosen]
@@ -84,7 +84,11 @@ def performance(dataset: MetaDataset, max_candidates: int = MAX_CANDIDATES) -> P
         own = scores[rows]
         with np.errstate(invalid="ignore"):  # NaN for what the task has not run
             measured[t] = ndimage.mean(own, column[which[rows]], np.arange(len(chosen)))
-        thinned = np.linspace(0, len(own) - 1, min(len(own), _MAX_ROWS)).round().astype(np.int64)
+        # A failure says nothing of its neighbours, unless none of them completed.
+        known = np.flatnonzero(~np.isnan(losses[rows]))
+        known = known if len(known) else np.arange(len(own))
+        spaced = np.linspace(0, len(known) - 1, min(len(known), _MAX_ROWS)).round()
+        thinned = known[spaced.astype(np.int64)]
         runs = coordinates(space, dataset.vectors[rows][thinned])
         estimated[t] = kernel_means(places, runs, own[thinned])
     return Performance(dataset, candidates, measured, estimated)
