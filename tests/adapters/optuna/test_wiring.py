@@ -171,12 +171,12 @@ def test_a_study_made_again_in_the_place_of_a_deleted_one_is_another(
 
         study = optuna.create_study(study_name="s", storage=storage, sampler=sampler)
         for i in range(n):
-            values = {"kind": kinds[i % len(kinds)], "x": i * 0.618 % 1}
+            at = i * 0.618 % 1
             study.add_trial(
                 optuna.create_trial(
-                    params=values,
+                    params={"kind": kinds[i % len(kinds)], "x": at},
                     distributions={"kind": kind, "x": x},
-                    value=abs(values["x"] - best),
+                    value=abs(at - best),
                 )
             )
         study.optimize(objective, n_trials=4)
