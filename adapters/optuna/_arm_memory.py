@@ -27,7 +27,7 @@ from automl_plugins.spaces.branches import log_volume
 from . import _private
 from ._arms import Arms, Cells, Choices, Split, promised_arm
 from ._steps import steps_of
-from ._study import Reading, StudyReader, View
+from ._study import StudyReader, View
 from ._union import UnionSpace
 from .space import Distributions, are_equal, hyperparameter_of, infer_rules
 from .trials import Cost, StudyTrial
@@ -81,21 +81,22 @@ class ArmMemory(StudyReader):
     ) -> None:
         super().__init__(study, cost, {}, {})
         # Declared choices count until a trial is complete only, see ``ArmSampler._arms``.
-        self.arms: Arms | None = declared if split is not None else None  # once they are known
+        self._at_first = declared if split is not None else None
         self._key, self._split, self._budget = key, split, budget
         self._range = loss_range(reward_range, maximize=self.maximize)
-        # By arm, the volume of its space, the space and its configurations.
+        # By arm, the volume of its space, and the space.
         self._volumes: dict[int, Newest[float]] = defaultdict(Newest)
         self._unions: dict[int, Newest[UnionSpace]] = defaultdict(Newest)
-        self._grids: dict[int, Newest[Grid | None]] = defaultdict(Newest)
-        self._storages: dict[int, _private.ArmStorage] = {}
-        # By arm, of a sampler that was given, if they can be made anew from the trials, too.
-        self.copies: dict[int | None, BaseSampler] = {}
         self.asked: BaseDistribution | None = None  # with which a trial served here asked for arms
         self._forget()
 
     def _forget(self) -> None:
-        self._reading = Reading()
+        super()._forget()
+        self.arms: Arms | None = self._at_first  # once they are known
+        self._grids: dict[int, Newest[Grid | None]] = defaultdict(Newest)
+        self._storages: dict[int, _private.ArmStorage] = {}
+        # By arm, of a sampler that was given, if they can be made anew from the trials, too.
+        self.copies: dict[int | None, BaseSampler] = {}
         self.owner: dict[int, int | None] = {}  # arm of each finished trial, by its number
         # By arm, the newest distribution of each other parameter that its complete and pruned
         # trials asked for, and that can vary.
@@ -116,8 +117,9 @@ class ArmMemory(StudyReader):
             complete = (row for row in view.columns.trials if row.status == Status.COMPLETE)
             first = next((row for row in complete if row.distributions), None)
             if first is not None:
-                self.arms = self._split.cells(first.distributions)
+                cells = self._split.cells(first.distributions)
                 self._forget()  # only now the trials can be assigned to arms
+                self.arms = cells
                 view = super().view(study, trial)
         return view
 

@@ -64,13 +64,18 @@ class Reading:
 
     columns: StudyColumns = field(default_factory=StudyColumns)  # the finished ones
     n_trials: int = 0  # length of the list that was read
-    last: int = -1  # number of the last trial in it
     still_open: Sequence[int] = ()  # places in the list of the trials that had not finished
+    # By its place, what tells a trial from others: of the first and the last that had finished.
+    ends: Mapping[int, object] = field(default_factory=dict)
 
     def is_continued_by(self, trials: list[FrozenTrial]) -> bool:
-        """Whether ``trials`` begins with the list that was read."""
-        n = self.n_trials
-        return len(trials) >= n and (n == 0 or trials[n - 1].number == self.last)
+        """Whether ``trials`` begins with the list that was read.
+
+        All before the last end stand where they stood, and all behind it are open.
+        """
+        if len(trials) < self.n_trials:
+            return False
+        return all(_identity(trials[place]) == known for place, known in self.ends.items())
 
 
 class StudyReader:
@@ -118,9 +123,9 @@ class StudyReader:
             self._begun = trial.number
         reading = self._reading  # read once: threads share the sampler
         trials = _private.whole_study(study).get_trials(deepcopy=False)
-        if not reading.is_continued_by(trials):  # lost or reordered
-            reading, self._begun, self._has_cost = Reading(), trial.number, False
-            self._conditions = (-1, [], set())
+        if not reading.is_continued_by(trials):  # lost, reordered, or of a study made again
+            self._forget()
+            reading, self._begun = self._reading, trial.number
         columns = reading.columns
         # Trials keep their places, so only new and unfinished ones have to be read.
         places = [*reading.still_open, *range(reading.n_trials, len(trials))]
@@ -135,8 +140,9 @@ class StudyReader:
             self._check_cost(columns, read)
         oldest = oldest_running(columns.facts("number")) if running else 0
         still_open = [i for i in places if not trials[i].state.is_finished()]
-        last = trials[-1].number if trials else -1
-        self._reading = Reading(columns, len(trials), last, still_open)
+        done = [*reading.ends, *(i for i in places if trials[i].state.is_finished())]
+        ends = {i: _identity(trials[i]) for i in (min(done), max(done))} if done else {}
+        self._reading = Reading(columns, len(trials), still_open, ends)
         begun = unix_time(trial.datetime_start, local=True)
         # "Not before", for a start that is not known is NaN and must count as recent.
         rows = [self._read(other) for other in running if other.number >= oldest]
@@ -146,6 +152,11 @@ class StudyReader:
             self._declared | columns.distributions,
             {} if self._declared else self._foresight.distributions,
         )
+
+    def _forget(self) -> None:
+        """Forget all that was read of the trials."""
+        self._reading, self._has_cost = Reading(), False
+        self._conditions = (-1, [], set())
 
     def _read(self, trial: FrozenTrial) -> StudyTrial:
         """Read a trial; one that runs or failed with proposed values that it has not asked for."""
@@ -262,6 +273,14 @@ class StudyReader:
         rows = np.concatenate([finished, _rows(view.running.trials, union)])
         vectors, missing = rows[:, 0], rows[:, 1] > 0
         return History.of_trials(columns, view.running, vectors=vectors, missing=missing)
+
+
+def _identity(trial: FrozenTrial) -> object:
+    """What tells a finished trial from one of another study that has its place.
+
+    Not its id, which a database gives again. Values are written out, for NaN equals nothing.
+    """
+    return trial.number, trial.datetime_start, trial.datetime_complete, repr(trial.values)
 
 
 def key_of_space(distributions: Distributions, rules: list[Rule]) -> object:

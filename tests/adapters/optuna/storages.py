@@ -48,6 +48,14 @@ class SlowStorage(InMemoryStorage):
         return delayed
 
 
+class ReusingStorage(InMemoryStorage):
+    """Gives the id of a deleted study to the next one, as databases do."""
+
+    def delete_study(self, study_id: int) -> None:
+        super().delete_study(study_id)
+        self._max_study_id = study_id - 1
+
+
 class UnpublishedStorage(InMemoryStorage):
     """Shows no value of running trials: what workers see that ask at one moment."""
 

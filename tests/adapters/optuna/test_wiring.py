@@ -23,10 +23,11 @@ from automl_plugins.adapters.optuna._study import StudyReader
 from automl_plugins.adapters.optuna.proposer_sampler import ProposerSampler
 from automl_plugins.adapters.optuna.trials import read_trial
 from objectives import bowl, branches, earlier, params, search
+from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.samplers import RandomSampler
 from optuna.storages import InMemoryStorage
 from optuna.trial import FrozenTrial, TrialState
-from storages import storage_in
+from storages import ReusingStorage, storage_in
 
 from automl_plugins.proposers.proposal import SurrogateFailure
 
@@ -142,6 +143,54 @@ def test_trials_that_a_storage_lost_are_not_remembered(monkeypatch: pytest.Monke
     assert numbers(memory, study, new) == [0, 1, 3]
     seen[2:] = [trials[2], trials[4]]  # it is there again, and another one has its place
     assert numbers(memory, study, new) == [0, 1, 2, 4]
+
+
+MADE_AGAIN = {
+    "gbqr": lambda: GBQRSampler(seed=0),
+    "auto": lambda: AutoSampler(seed=0, memory=None),
+    "bandit": lambda: BanditSampler("kind", inner=GBQRSampler, seed=0),
+    "bandit of a copy": lambda: BanditSampler("kind", inner=GBQRSampler(seed=1), seed=0),
+    "boasf": lambda: BOASFSampler("kind", n_trials=24, seed=0),
+    "cells": lambda: BOASFSampler(split=2, n_trials=24, inner=RandomSampler, seed=0),
+}
+
+
+@pytest.mark.parametrize("n_added", [0, 12])
+@pytest.mark.parametrize("make", MADE_AGAIN.values(), ids=MADE_AGAIN)
+def test_a_study_made_again_in_the_place_of_a_deleted_one_is_another(
+    make: Any, n_added: int
+) -> None:
+    storage = ReusingStorage()
+
+    def run(sampler: Any, kinds: list[str], best: float, n: int) -> optuna.Study:
+        kind, x = CategoricalDistribution(kinds), FloatDistribution(0, 1)
+
+        def objective(trial: optuna.Trial) -> float:
+            trial.suggest_categorical("kind", kinds)
+            return abs(trial.suggest_float("x", 0, 1) - best)
+
+        study = optuna.create_study(study_name="s", storage=storage, sampler=sampler)
+        for i in range(n):
+            at = i * 0.618 % 1
+            study.add_trial(
+                optuna.create_trial(
+                    params={"kind": kinds[i % len(kinds)], "x": at},
+                    distributions={"kind": kind, "x": x},
+                    value=abs(at - best),
+                )
+            )
+        study.optimize(objective, n_trials=4)
+        return study
+
+    used = make()
+    first = run(used, ["a", "b"], 0.1, 8)
+    found = []
+    for sampler in (used, make()):
+        optuna.delete_study(study_name="s", storage=storage)
+        second = run(sampler, ["c", "d", "e"], 0.9, n_added)
+        assert second._study_id == first._study_id
+        found.append(params(second))
+    assert found[0] == found[1]
 
 
 class Mistaken:
