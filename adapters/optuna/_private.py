@@ -118,13 +118,19 @@ def write_failure(study: Study, trial: FrozenTrial) -> None:
     study._storage.set_trial_state_values(trial._trial_id, state=TrialState.FAIL)
 
 
-def ended_elsewhere(trial: FrozenTrial) -> bool:
-    """Whether a trial of our samplers ended without a call of ``after_trial``.
+def has_overhead(trial: FrozenTrial) -> bool:
+    """Whether the seconds that a sampler of ours spent on a trial are stored."""
+    return _OVERHEAD in trial.system_attrs
 
-    Optuna fails a stale trial when another worker notices it, perhaps hours after its own died.
+
+def ended_elsewhere(trial: FrozenTrial) -> bool:
+    """Whether a trial of our samplers was not ended by the object that proposed it.
+
+    Optuna fails a stale trial when another worker notices it, perhaps hours after its own died; so
+    may a user by ``study.tell``.
     """
     served = any(key.startswith(f"{_PREFIX}:") for key in trial.system_attrs)
-    return served and _OVERHEAD not in trial.system_attrs
+    return served and not has_overhead(trial)
 
 
 def write_explanation(

@@ -102,6 +102,8 @@ class SeededSampler(ShowsArguments, BaseSampler):
         Samplers are called within the objective, where ``catch=`` of ``Study.optimize`` holds: a
         setting that does not fit the study would fail each trial. This event is outside of it.
         """
+        # Of a trial whose values are all held no more time is measured.
+        self._overheads[_moment(study, trial)] = 0.0
         # The sampler inside an arm gets the event within the objective, which ends the trial.
         within = isinstance(study, _private.ArmStudy)
         if self._refused.pop(_private.study_key(study), False) and not within:
@@ -139,8 +141,13 @@ class SeededSampler(ShowsArguments, BaseSampler):
 
         No ``catch=`` of ``Study.optimize`` holds here, and the trial is worth more than its cost.
         """
-        # Also where it is 0: a retried trial has the attributes of the one that died.
-        overhead = self._overheads.pop(_moment(study, trial), 0.0)
+        overhead = self._overheads.pop(_moment(study, trial), None)
+        if overhead is None:
+            # Another object asked for the trial. That it was failed by hand, after its worker
+            # died, says nothing of its seconds.
+            if not _private.has_overhead(trial):
+                return
+            overhead = 0.0  # a retried trial has the attributes of the one that died
         try:
             _private.write_overhead(study, trial, overhead)
         except Exception as error:  # of any storage

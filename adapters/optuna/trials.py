@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -286,8 +287,16 @@ def reading(what: str) -> Iterator[None]:
 
 
 def owns(source: str) -> bool:
-    """Whether a text may be a storage: an address, or a journal file."""
-    return "://" in source or (source.endswith(".log") and as_path(source).is_file())
+    """Whether a text may be a storage: an address, or a journal file.
+
+    An empty file is one only if it is called ``.log``.
+    """
+    if "://" in source:
+        return True
+    path = as_path(source)
+    if not os.path.isfile(path):  # False for what is no path, too
+        return False
+    return source.endswith(".log") or (path.stat().st_size > 0 and _is_journal(path))
 
 
 def open_storage(source: str) -> BaseStorage | str:

@@ -16,6 +16,7 @@ from automl_plugins.adapters.optuna import (
     BOASFSampler,
     GBQRSampler,
     WeightedModelSampler,
+    _private,
 )
 from automl_plugins.adapters.optuna.trials import read_trial
 from objectives import bowl, params
@@ -156,6 +157,25 @@ def test_hours_until_a_stale_trial_was_noticed_are_none_of_its_seconds(served: b
     bowl(failed)
     study.tell(failed, state=TrialState.FAIL)
     assert read_trial(study.trials[3], maximize=False, cost=None).seconds >= 0.0
+
+
+@pytest.mark.parametrize("name", ["gbqr", "boasf", "bandit"])
+def test_a_dead_trial_that_another_sampler_object_is_told_of_has_no_seconds(name: str) -> None:
+    study = optuna.create_study(sampler=SAMPLERS[name]())
+    study.optimize(branches, n_trials=2)
+    dead, living = study.ask(), study.ask()
+    branches(dead)
+    branches(living)
+    storage = study._storage
+    after = optuna.load_study(
+        study_name=study.study_name, storage=storage, sampler=SAMPLERS[name]()
+    )
+    after.tell(dead.number, state=TrialState.FAIL)
+    after.tell(living.number, 1.0)
+    read = [read_trial(trial, maximize=False, cost=None).seconds for trial in after.trials]
+    assert math.isnan(read[2]) and read[3] >= 0.0
+    assert not _private.has_overhead(after.trials[3])  # it was not measured
+    assert all(_private.has_overhead(trial) for trial in after.trials[:2])
 
 
 def test_a_retried_trial_has_its_own_seconds() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,8 @@ def test_studies_in_every_form(tmp_path: Path) -> None:
     for place, study in product((storage, storage_in(tmp_path, "journal")), studies):
         optuna.create_study(study_name=study.study_name, storage=place).add_trials(study.trials)
     expected = {f"s{i}": [t.value for t in study.trials] for i, study in enumerate(studies)}
-    for given in (studies, tuple(studies), storage, address, journal):
+    other = shutil.copy(journal, tmp_path / "study.journal")
+    for given in (studies, tuple(studies), storage, address, journal, str(other)):
         assert losses_of(read_sources(given)) == expected
     assert losses_of(read_sources(studies[1])) == {"s1": expected["s1"]}
     named = read_sources({"first": studies[0], "second": studies[1]})
