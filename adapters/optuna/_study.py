@@ -65,13 +65,13 @@ class Reading:
     columns: StudyColumns = field(default_factory=StudyColumns)  # the finished ones
     n_trials: int = 0  # length of the list that was read
     still_open: Sequence[int] = ()  # places in the list of the trials that had not finished
-    # By its place, what tells a trial from others: of the first and the last that had finished.
+    # By place, ``_identity`` of the first and of the last finished trial.
     ends: Mapping[int, object] = field(default_factory=dict)
 
     def is_continued_by(self, trials: list[FrozenTrial]) -> bool:
         """Whether ``trials`` begins with the list that was read.
 
-        All before the last end stand where they stood, and all behind it are open.
+        Only the finished trials at its ends are compared. What stands behind them is read again.
         """
         if len(trials) < self.n_trials:
             return False
@@ -276,7 +276,7 @@ class StudyReader:
 
 
 def _identity(trial: FrozenTrial) -> object:
-    """What tells a finished trial from one of another study that has its place.
+    """What distinguishes a finished trial from one of another study that has its place.
 
     Not its id, which a database gives again. Values are written out, for NaN equals nothing.
     """
