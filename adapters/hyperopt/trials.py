@@ -196,9 +196,8 @@ class TrialReader:
         self.vectors = VectorSpace(known.space)
         listed = (h for h in known.space.values() if choices_of(h) is not None)
         self._listed = {h.name: encoder(h) for h in listed}
-        hyperparameters = [known.space[name] for name in self.vectors.names]
-        are_steps = [isinstance(h, OrdinalHyperparameter) for h in hyperparameters]
-        self._steps = np.flatnonzero(are_steps)
+        steps = [isinstance(known.space[n], OrdinalHyperparameter) for n in self.vectors.names]
+        self._steps = np.flatnonzero(steps)
         self._read: WeakKeyDictionary[Trials, dict[int, _Read]] = WeakKeyDictionary()
 
     def read(self, trials: Trials, documents: Iterable[Document]) -> History:
@@ -210,12 +209,12 @@ class TrialReader:
         for (number, document), vector in zip(new, encoded, strict=True):
             source = source_of(document)  # first: a worker may change it while it is read
             known[number] = source, replace(read_trial(document), number=number), vector
-        all_read = (known[number] for number, _ in numbered)
-        comparable = (row for row in all_read if not np.isinf(row[2][self._steps]).any())
-        read = sorted(comparable, key=lambda r: r[1].place)
+        read = sorted((known[number] for number, _ in numbered), key=lambda r: r[1].place)
         vectors = np.array([r[2] for r in read], dtype=np.float64)
-        vectors, missing = self.vectors.find_missing(vectors.reshape(len(read), self.vectors.d))
-        trials_read = Columns(trial for _, trial, _ in read)
+        vectors = vectors.reshape(len(read), self.vectors.d)
+        kept = np.flatnonzero(~np.isinf(vectors[:, self._steps]).any(axis=1))
+        vectors, missing = self.vectors.find_missing(vectors[kept])
+        trials_read = Columns(read[i][1] for i in kept.tolist())
         return History.of_trials(trials_read, vectors=vectors, missing=missing)
 
     def _encode(self, vals: Sequence[Mapping[str, Sequence[Any]]]) -> FloatArray:

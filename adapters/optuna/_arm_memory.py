@@ -79,16 +79,15 @@ class ArmMemory(StudyReader):
         declared: Arms | None = None,
         budget: Budget | None = None,
     ) -> None:
-        super().__init__(study, cost, {}, {})
         # Declared choices count until a trial is complete only, see ``ArmSampler._arms``.
         self._at_first = declared if split is not None else None
+        super().__init__(study, cost, {}, {})
         self._key, self._split, self._budget = key, split, budget
         self._range = loss_range(reward_range, maximize=self.maximize)
         # By arm, the volume of its space, and the space.
         self._volumes: dict[int, Newest[float]] = defaultdict(Newest)
         self._unions: dict[int, Newest[UnionSpace]] = defaultdict(Newest)
         self.asked: BaseDistribution | None = None  # with which a trial served here asked for arms
-        self._forget()
 
     def _forget(self) -> None:
         super()._forget()

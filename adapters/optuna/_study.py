@@ -85,6 +85,10 @@ class StudyReader:
     ``space`` has one that was made before the study was read, by its ``key_of_space``.
     """
 
+    _reading: Reading
+    _has_cost: bool  # whether a finished trial has the user attribute of ``cost``
+    _conditions: tuple[int, list[Rule], set[str]]
+
     def __init__(
         self,
         study: Study,
@@ -100,15 +104,13 @@ class StudyReader:
         self._declared = dict(declared)
         self._ordinal = ordinal
         self._foresight = foresight or Foresight({}, ())
-        self._reading = Reading()
-        self._has_cost = False  # whether a finished trial has the user attribute of ``cost``
         self._reported: set[Any] = set()  # events, see ``first_time``
         self._begun: int | None = None  # number of the first trial that the study was read for
-        self._conditions: tuple[int, list[Rule], set[str]] = (-1, [], set())
         self._space = Newest[UnionSpace]() if space is None else space.copy()
         self._of_space: Newest[StudyColumns] = Newest()
         # The space, the last finished trial, and the ``_rows`` of all of them.
         self._finished: tuple[UnionSpace, StudyTrial, FloatArray] | None = None
+        self._forget()
 
     def view(self, study: Study, trial: FrozenTrial) -> View:
         """Read the new trials, in all brackets of ``HyperbandPruner``.

@@ -120,7 +120,8 @@ class SurrogateSampler(ProposerSampler):
     study continues as if it had never stopped.
 
     Args:
-        cost: See ``ProposerSampler``. If given, ``acquisition`` is that ``"_per_second"``.
+        cost: See ``ProposerSampler``. If given, the gain is divided by the predicted seconds, as
+            with the ``acquisition`` of the same name and ``"_per_second"``.
 
     Raises:
         ValueError: For an argument outside its range.

@@ -279,7 +279,7 @@ class _Column(NamedTuple):
         self.numbers[known] = numbers[known]
         placed = _place(hyperparameter, numbers[known])
         self.entries[known], self.outside[known], self.rounded[known] = placed
-        self.rounded[self.converted] = False  # which is said of them, and hardly one is whole
+        self.rounded[self.converted] = False  # hardly one is whole; they are noted
 
 
 def _fill(
