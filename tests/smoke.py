@@ -39,7 +39,7 @@ PLAIN = {
     f"warm_start_optuna.py {FEW}": r"30 trials.*cold: best.*expected regret.*warm: best",
     f"warm_start_hyperopt.py {FEW}": r"cold: best error.*warm: best error",
     f"warm_start_smac.py {FEW}": r"Sobol +best error.*meta-learned +best error",
-    f"hyperopt_gbqr.py {FEW}": r"tpe\.suggest: best.*gbqr: best.*drove it: {'algo': 'gbqr'",
+    f"hyperopt_gbqr.py {FEW}": r"tpe\.suggest: best.*gbqr: best.*drove it: Trial \d+ fills a gap",
     f"smac_gbqr.py {FEW}": r"HyperparameterOptimizationFacade: best error.*GBQRFacade: best",
     "pmf_recommend.py --n-trials 3": r"(error 0\.\d+, best so far.*){3}at random: 0\.\d+",
     "boasf_optuna.py --seconds 2": r"4 arms, .*Round 1 \(\d+\.\d s\).*Best accuracy 0\.",
