@@ -257,7 +257,7 @@ class TaskMemory:
     Args:
         memory: See ``advise``.
         task: Name of the task that is searched: its own runs in the memory are left out, which is
-            logged.
+            logged. So is that the memory has not this one, but one of a similar name.
         growing: Whether the search space is discovered by the trials, so that one of which the
             memory knows nothing may become one that fits.
         filling: Whether ``memory`` is what a place, such as a store, has in it by now; known of a
@@ -299,10 +299,14 @@ class TaskMemory:
         try:
             if isinstance(memory, str) and is_to_come(memory):
                 raise MemoryMismatch(f"There is no database {memory!r} yet.")
-            self.known = _informative(read_memory(memory), logger)
+            known = read_memory(memory)
+            self.known = _informative(known, logger)
             if task in self.names:
                 self.exclude = frozenset({task})
                 logger.info(f"Task {task!r} is in the memory; its own runs there are left out.")
+            elif task is not None:
+                for note in note_unknown("task", [task], names_of(known)):
+                    logger.info(note)
             if not set(self.names) - self.exclude:
                 raise MemoryMismatch(self._only_itself())
         except MemoryMismatch as mismatch:
@@ -317,7 +321,7 @@ class TaskMemory:
         return names_of(self.known)
 
     def without(self, names: Collection[str]) -> Self:
-        """The same memory with further tasks left out, all of them if need be."""
+        """The same memory with further tasks left out, known or not, all of them if need be."""
         other = copy.copy(self)
         other.exclude = self.exclude | set(names)
         is_whole = (set(names) - self.exclude).isdisjoint(self.names)
@@ -374,6 +378,16 @@ def names_of(known: Known) -> tuple[str, ...]:
     """Names of the tasks of a memory."""
     tasks = known.tasks if isinstance(known, MetaDataset) else known
     return tuple(dict.fromkeys(task.name for task in tasks))
+
+
+def note_unknown(argument: str, names: Collection[str], known: Collection[str]) -> tuple[str, ...]:
+    """Notes on tasks in an argument that the memory does not have, but others with a like name."""
+    hints = {name: did_you_mean(name, known) for name in names if name not in known}
+    return tuple(
+        f"{argument}: the memory has no task {name!r}.{hint}"
+        for name, hint in hints.items()
+        if hint
+    )
 
 
 def _informative(known: Known, logger: logging.Logger) -> Known:
