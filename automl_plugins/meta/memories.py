@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
@@ -15,7 +15,7 @@ from ConfigSpace.conditions import Condition, EqualsCondition, InCondition
 from automl_plugins._arguments import describe, did_you_mean, hint_of_seed
 from automl_plugins.addresses import as_path, check_exists, is_to_come
 from automl_plugins.arrays import FloatArray
-from automl_plugins.frameworks import adapter_of, owner_of
+from automl_plugins.frameworks import owner_of
 from automl_plugins.meta.bundled import LEARNERS, bundled
 from automl_plugins.meta.coverage import MemoryMismatch, note_coverage, warn_of_ranges
 from automl_plugins.meta.dataset import MetaDataset
@@ -28,6 +28,7 @@ from automl_plugins.spaces.values import ABSENT, reader
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from .names import rename_all, spelling
+from .sources import is_of_framework, read_source, records_in
 from .union import union_space
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ class Store(Protocol):
         ...
 
 
-#: A memory: aligned or not, in a database, its path or address, searches of a framework, or the
-#: name of a bundled one.
+#: A memory: aligned or not, in a database, its path or address, sources of any framework (see
+#: ``sources``), or the name of a bundled one.
 #: For a search also ``"auto"``, see ``RecognisedMemory``.
 Memory = MetaDataset | Store | Iterable[Any] | str | os.PathLike[str]
 Known = MetaDataset | list[TaskRecord]
@@ -110,14 +111,18 @@ def read_memory(memory: Memory | None) -> Known:
             if (owner := owner_of(path)) is None:
                 raise ValueError(
                     f"{path} is a folder in which no runs are recorded: name a store, which is a"
-                    " file, or a folder that a search has written to."
+                    " file, or a folder that a search has written to, with a framework that is"
+                    " installed."
                 )
-            return [owner.read_task(path)]
+            return owner.read_tasks(path)
+        address = os.fspath(memory)
+        if is_of_framework(address) and (found := read_source(address)) is not None:
+            return found
         with open_store(memory) as store:
             return store.records()
-    if memory is not None and callable(found := getattr(memory, "records", None)):
-        return list(found())
-    records = _records_of(memory)
+    if memory is not None and callable(stored := getattr(memory, "records", None)):
+        return list(stored())
+    records = records_in(memory)
     if records is None:
         raise TypeError(
             "memory must be a MetaDataset, a MetaStore, its path or address, records of tasks,"
@@ -126,28 +131,6 @@ def read_memory(memory: Memory | None) -> Known:
         )
     for record in records:  # those of a store were checked when they were written
         read_meta_features(record.meta_features, f"Task {record.name!r}: ")
-    return records
-
-
-def _records_of(memory: Any) -> list[TaskRecord] | None:
-    """Records, or searches of a framework: one, several, or by name; None for anything else."""
-    named: list[tuple[str | None, Any]]
-    if isinstance(memory, TaskRecord) or adapter_of(memory) is not None:
-        named = [(None, memory)]  # a run history of SMAC is a mapping, too
-    elif isinstance(memory, Mapping):
-        named = list(memory.items())
-    elif isinstance(memory, Iterable):
-        named = [(None, item) for item in memory]
-    else:
-        return None
-    records: list[TaskRecord] = []
-    for name, item in named:
-        if isinstance(item, TaskRecord) and name is None:
-            records.append(item)
-        elif (adapter := adapter_of(item)) is not None and not isinstance(item, type):
-            records.append(adapter.read_task(item, name=name))
-        else:
-            return None
     return records
 
 

@@ -108,9 +108,10 @@ def advise(
 
     Args:
         space: The search space of the new task.
-        memory: A ``MetaDataset``; a ``MetaStore``, its path or address; records of tasks; searches
-            of a framework, by name of the task if they have none; or the name of a bundled
-            memory. Not needed for a ready ``Design``.
+        memory: A ``MetaDataset``; a ``MetaStore``, its path or address; the name of a bundled
+            memory; or records of tasks and searches of any framework that is installed, its
+            objects, addresses, files and folders: one, several, or by name of the task, which
+            those without a name need. Not needed for a ready ``Design``.
         k: Number of suggestions.
         X: The data of the new task, of which meta-features are computed if the memory has any.
         y: Its target.

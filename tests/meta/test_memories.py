@@ -147,9 +147,9 @@ def test_a_home_folder_may_be_written_as_a_tilde(
     folder, asked = tmp_path / "smac3_output", []
 
     class Owner:
-        def read_task(self, path: str) -> TaskRecord:
+        def read_tasks(self, path: str) -> list[TaskRecord]:
             asked.append(path)
-            return records("a")[0]
+            return records("a")
 
     folder.mkdir()
     monkeypatch.setattr(memories, "owner_of", lambda path: Owner())
