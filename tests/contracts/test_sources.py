@@ -210,7 +210,7 @@ def test_trials_by_name_may_have_others_along_with_them(give: Callable[..., Any]
 @pytest.mark.parametrize("door", [door for door in DOORS if door != "hyperopt"])
 def test_trials_whose_space_is_not_known_are_refused_with_what_to_do(door: str) -> None:
     for memory in ({"a": uniform_trials()}, {"a": uniform_trials(), "b": study("s")}):
-        with pytest.raises(ValueError, match=r"as a memory meta_dataset_from_trials\(\{name:"):
+        with pytest.raises(ValueError, match=r"memory=meta_dataset_from_trials\(\{name:"):
             DOORS[door](memory)
 
 
