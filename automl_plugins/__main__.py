@@ -362,14 +362,17 @@ def _delete(args: argparse.Namespace) -> int:
         raise ValueError("Name what to delete: --task NAME, --search NAME, or both.")
     with _open_store(args.store) as store:
         what = f"task {args.task!r}" if args.search is None else f"search {args.search!r}"
+        if args.task is not None:
+            _find_task(store, args.task)
+        searches = [s for s in store.searches() if args.task in (None, s.task)]
+        if args.search is not None:
+            searches = [s for s in searches if s.search == args.search]
+            # Not left to the store, whose message names a method.
+            if not searches:
+                where = "" if args.task is None else f" in the task {args.task!r}"
+                listed = "`automl-plugins store searches` lists those that it has"
+                raise ValueError(f"{store} has no {what}{where}; {listed}.")
         if not args.yes:
-            if args.task is not None:
-                _find_task(store, args.task)
-            searches = [s for s in store.searches() if args.task in (None, s.task)]
-            if args.search is not None:
-                searches = [s for s in searches if s.search == args.search]
-                if not searches:
-                    raise ValueError(f"{store} has no {what}; see store searches.")
             n = sum(s.n_runs for s in searches)
             print(f"{n} runs of the {what} would be deleted. Repeat with --yes to delete them.")
             return 1

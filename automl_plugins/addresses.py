@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,6 +15,12 @@ from urllib.parse import quote
 _SQLITE = re.compile(r"sqlite(\+\w+)?://(?P<file>/.*)?$")
 _PASSWORD = re.compile(r"(?P<user>://[^:/@]*):.*@")
 _HEADER = b"SQLite format 3\0"
+
+STUDIES = frozenset({"studies", "trials"})
+"""Tables of Optuna by which a database with studies is told from others."""
+
+STORE = "meta_schema"
+"""Table by which a ``MetaStore`` is."""
 
 
 def check_exists(address: str, what: str | None = None) -> str:
@@ -87,6 +93,40 @@ def is_sqlite(path: Path) -> bool:
     """Whether a file is an SQLite database."""
     with path.open("rb") as file:
         return file.read(len(_HEADER)) == _HEADER
+
+
+def tables_of(address: str) -> set[str]:
+    """Names of the tables of a database.
+
+    Raises:
+        ValueError: If there is no such database, or it is of a kind that is not known.
+        ModuleNotFoundError: Without its driver.
+        sqlalchemy.exc.DatabaseError: If it cannot be read.
+    """
+    import sqlalchemy as sa
+
+    shown = repr(without_password(address))
+    try:
+        engine = sa.create_engine(check_exists(address))
+    except sa.exc.ArgumentError as error:  # also of a kind of database that is not known
+        raise ValueError(
+            f"{shown} is not the address of a database: studies are in those that Optuna"
+            f" takes, a store in sqlite:///FILE or postgresql://USER@HOST/DATABASE. {error}."
+        ) from None
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"{shown} needs a driver that is not installed: pip install {error.name}",
+            name=error.name,
+        ) from None
+    try:
+        return set(sa.inspect(engine).get_table_names())
+    finally:
+        engine.dispose()
+
+
+def holds_studies(tables: Collection[str]) -> bool:
+    """Whether a database with these tables is a storage of studies; a store may have them, too."""
+    return STUDIES.issubset(tables) and STORE not in tables
 
 
 def without_password(address: str) -> str:

@@ -379,6 +379,26 @@ def test_deleting_has_to_be_confirmed(
         assert [(s.task, s.search) for s in store.searches()] == left
 
 
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ("--search zz", "search 'zz'"),
+        ("--search two --task wine", "search 'two' in the task 'wine'"),
+    ],
+)
+def test_an_unknown_search_is_answered_with_the_command_that_lists_them(
+    capsys: Printed, options: str, what: str
+) -> None:
+    for confirmed in ("", " --yes"):
+        assert main(f"store delete store.db {options}{confirmed}".split()) == 2
+        message = capsys.readouterr().err
+        assert f"has no {what}; `automl-plugins store searches` lists those" in message
+        assert "searches()" not in message
+    with MetaStore("store.db") as store, pytest.raises(ValueError, match=r"; see searches\(\)\.$"):
+        store.delete_search("zz")
+    assert "two" in printed(capsys, "store searches store.db")
+
+
 # --- what is refused ----------------------------------------------------------------------
 
 

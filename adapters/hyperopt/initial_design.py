@@ -53,8 +53,9 @@ def initial_trials(
         space: The search space that ``fmin`` is given; or a ``ConfigurationSpace`` if ``fmin`` is
             given its ``expression``.
         design: A design of ``automl_plugins.meta``, its name, or the ``Design`` it has returned.
-        memory: A ``MetaDataset``; a ``MetaStore``, its path or address; or the name of a bundled
-            memory. Not needed for a ready ``Design``.
+        memory: A ``MetaDataset``; a ``MetaStore``, its path or address; records of tasks and
+            searches of other frameworks, one, several, or by name of the task; or the name of a
+            bundled memory. Not needed for a ready ``Design``.
         X: The data of the task, from which meta-features are computed.
         y: Its target.
         meta_features: Its meta-features instead. Without either all known tasks weigh the same.

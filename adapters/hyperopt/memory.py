@@ -54,7 +54,7 @@ from .trials import (
 )
 
 _LEFT_OUT = {"new": JOB_STATE_NEW, "running": JOB_STATE_RUNNING, "cancelled": JOB_STATE_CANCEL}
-_AS_MEMORY = "or for a design memory=meta_dataset_from_trials({name: trials}, space)"
+_AS_MEMORY = "or to a design or sampler memory=meta_dataset_from_trials({name: trials}, space)"
 
 
 # --- searches -------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from inspect import Parameter, Signature, signature
 from operator import itemgetter
-from typing import Any, Generic, ParamSpec, Self, overload
+from typing import Any, Generic, ParamSpec, Self, TypeGuard, overload
 from weakref import WeakKeyDictionary
 
 from hyperopt import Domain, Trials
@@ -22,9 +22,11 @@ from hyperopt import Domain, Trials
 from automl_plugins import recipes
 from automl_plugins._arguments import describe, document_arguments, refuse_foreign
 from automl_plugins.formats import format_count
+from automl_plugins.frameworks import adapter_of
 from automl_plugins.meta.coverage import MemoryMismatch
 from automl_plugins.meta.memories import AUTO, TaskMemory
 from automl_plugins.meta.recognition import task_memory
+from automl_plugins.meta.sources import read_source
 from automl_plugins.meta.tasks import describe_options
 from automl_plugins.proposers.model_based import ProposerSettings
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure, ask
@@ -266,6 +268,7 @@ class ProposerAlgorithm(Algorithm[P]):
             unused = {"X", "y", "meta_features"} if "memory" in options else ()
             return {n: v for n, v in checked.items() if n not in unused}
         options, task = describe_options(options), options.get("task")
+        options["memory"] = _read_others(options["memory"])
         if (named := _trials_by_name(options["memory"])) is None:
             options["memory"] = task_memory(options["memory"], task=task)
             return super().check_options(options)
@@ -326,8 +329,9 @@ class ProposerAlgorithm(Algorithm[P]):
                     f"The trials {own!r} of the memory are those of this search: left out."
                 )
             place = domain.place if isinstance(domain, ArmDomain) else None
-            others = NamedTrials({n: t for n, t in named.items() if n != own}, reader.known, place)
-            given["memory"] = TaskMemory(others, task=options.get("task"), filling=True)
+            others = {n: t for n, t in _read_others(named).items() if n != own}
+            earlier = NamedTrials(others, reader.known, place)
+            given["memory"] = TaskMemory(earlier, task=options.get("task"), filling=True)
         return _Search(self.described(**given), reader, options)
 
 
@@ -346,11 +350,12 @@ class NamedTrials:
     """Trials of earlier searches by name of their task, which are read as a store is.
 
     Attributes:
+        trials: The trials, and records of searches of other frameworks among them.
         known: The search space; in an arm it is the arm.
         place: Where the arm lies in the space of the trials, of which it gets its own.
     """
 
-    trials: Mapping[str, Trials]
+    trials: Mapping[str, Trials | TaskRecord]
     known: PyllSpace
     place: Place | None = None
 
@@ -361,6 +366,9 @@ class NamedTrials:
         refused: list[ValueError] = []
         elsewhere = 0  # in other arms
         for name, trials in self.trials.items():
+            if isinstance(trials, TaskRecord):
+                found.append(trials)
+                continue
             fitting = []
             for document in finished_documents(trials):
                 drawn = values_of(document)
@@ -392,16 +400,37 @@ class NamedTrials:
         return found
 
 
-def _trials_by_name(memory: Any) -> Mapping[str, Trials] | None:
-    """``memory`` if it is trials by name, else None; TypeError for trials without a name."""
+def _trials_by_name(memory: Any) -> Mapping[str, Any] | None:
+    """``memory`` if there are trials by name in it, else None; TypeError for those without one."""
     listed = memory if isinstance(memory, list | tuple) else [memory]
     if any(isinstance(trials, Trials) for trials in listed):
         raise TypeError(
             "Trials do not store what was tuned: pass memory={name of the task: its trials}."
         )
-    if not isinstance(memory, Mapping):
+    if not _is_by_name(memory):
         return None
+    of_trials = not memory or any(isinstance(source, Trials) for source in memory.values())
+    return memory if of_trials else None
+
+
+def _read_others(memory: Any) -> Any:
+    """Sources by name, all read but trials, whose space ``fmin`` tells; else as they are."""
+    if not _is_by_name(memory) or all(isinstance(s, Trials) for s in memory.values()):
+        return memory
+    read: dict[str, Trials | TaskRecord] = {}
     for name, source in memory.items():
-        if not isinstance(source, Trials):
-            raise TypeError(f"memory[{name!r}] must be hyperopt.Trials, got {source!r}.")
-    return memory
+        if isinstance(source, Trials):
+            read[name] = source
+        elif (records := read_source(source, str(name))) is not None:
+            (read[name],) = records
+        else:
+            raise TypeError(
+                f"memory[{name!r}] must be hyperopt.Trials, got {source!r}. Searches of Optuna and"
+                " SMAC and records of tasks are taken, too."
+            )
+    return read
+
+
+def _is_by_name(memory: Any) -> TypeGuard[Mapping[Any, Any]]:
+    # A run history of SMAC is a mapping, too.
+    return isinstance(memory, Mapping) and adapter_of(memory) is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -13,7 +13,13 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 
 from automl_plugins._arguments import describe
-from automl_plugins.addresses import file_of, is_to_come, without_password
+from automl_plugins.addresses import (
+    file_of,
+    holds_studies,
+    is_to_come,
+    tables_of,
+    without_password,
+)
 from automl_plugins.formats import one_line
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.memories import (
@@ -26,18 +32,23 @@ from automl_plugins.meta.memories import (
     recorded_space,
 )
 from automl_plugins.meta.recognition import RecognisedMemory
+from automl_plugins.meta.sources import named_sources, read_source
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.values import to_values
 
 from ._foresight import Foresight
-from .memory import Studies, key_of, named_studies, read_study, task_name
+from .memory import Studies, key_of, read_study, read_task, task_name
 from .space import Distributions, distributions_of, space_of_trials
-from .trials import STORE, STUDIES, finished_trials, owns, tables_of
+from .trials import StudySource, finished_trials, one_study, owns, studies_in
 
 _logger = get_logger("optuna.automl_plugins")
 
-#: Studies, as ``meta_dataset_from_studies`` takes them, or a memory.
+#: Studies, as ``meta_dataset_from_studies`` takes them, or a memory; both in one list or mapping.
 AnySources = Studies | Memory | RecognisedMemory
+
+_BY_NAME = (
+    "memory by name must be optuna studies, searches of another framework or records of tasks"
+)
 
 
 @dataclass(frozen=True)
@@ -69,31 +80,34 @@ def read_sources(sources: AnySources | None, task: str | None = None) -> Sources
         ValueError: For a path or address that does not exist, or studies of several objectives.
         MemoryMismatch: If there is nothing to learn from, unless a place is still filling up.
     """
-    marks: dict[str, str] = {}
+    marks: Mapping[str, str] = {}
     if isinstance(sources, str) and sources == AUTO:
         sources = RecognisedMemory(logger=_logger)
     if isinstance(sources, RecognisedMemory):
         own = sources.without(() if task is None else {task})
         own.growing = True  # conditions are found out by the trials
         return Sources(own, Foresight({}, ()), marks)
-    of_storage = _are_stored(sources)
-    if of_storage is not None:
-        records, distributions, marks = _of_studies(sources, of_storage)  # type: ignore[arg-type]
-        memory = TaskMemory(records, task=task, growing=True, filling=of_storage, logger=_logger)
-    elif isinstance(sources, Mapping):
-        raise TypeError(f"memory by name must be optuna studies, got {describe(sources)}.")
+    if isinstance(sources, Iterator):
+        sources = list(sources)  # they are looked at twice
+    if (found := _read_studies(sources)) is not None:
+        distributions, marks, filling = found.distributions, found.marks, found.filling
+        memory = TaskMemory(
+            found.records, task=task, growing=True, filling=filling, logger=_logger
+        )
     else:
         try:
             memory = TaskMemory(sources, task=task, growing=True, logger=_logger)  # type: ignore[arg-type]
         except TypeError:
+            if isinstance(sources, Mapping):
+                raise TypeError(f"{_BY_NAME}, got {describe(sources)}.") from None
             raise TypeError(
                 "memory must be optuna studies (one, several, or by name), a storage or its"
-                " address (one or several), or a memory: a MetaDataset, a MetaStore, its path or"
-                " address, records of tasks, the name of a bundled one, or 'auto'. Got"
-                f" {describe(sources)}.{hint_of_kind(sources)}"
+                " address (one or several), searches of another framework in the same forms, or a"
+                " memory: a MetaDataset, a MetaStore, its path or address, records of tasks, the"
+                f" name of a bundled one, or 'auto'. Got {describe(sources)}."
+                f"{hint_of_kind(sources)}"
             ) from None
-        space = recorded_space(memory.known)  # None if they are unknown or contradictory
-        distributions = {} if space is None else distributions_of(space)
+        distributions = _recorded_distributions(memory.known)
     tasks: list[Sequence[Mapping[str, Any]]]
     if isinstance(known := memory.known, MetaDataset):
         tasks = [to_values(known.space, known.distinct[0])]
@@ -103,27 +117,104 @@ def read_sources(sources: AnySources | None, task: str | None = None) -> Sources
 
 
 def read_known(memory: AnySources | None) -> Known:
-    """``read_memory``, which takes a storage of studies, and its address, too."""
-    of_storage = _are_stored(memory)
-    if of_storage is None:
-        return read_memory(memory)  # type: ignore[arg-type]
-    return _of_studies(memory, of_storage)[0]  # type: ignore[arg-type]
+    """``read_memory``, which reads studies as samplers do."""
+    if isinstance(memory, Iterator):
+        memory = list(memory)
+    found = _read_studies(memory)
+    return read_memory(memory if found is None else found.records)  # type: ignore[arg-type]
 
 
-def _are_stored(sources: Any) -> bool | None:
-    """Whether studies come from a storage, in which the user has not picked them.
+def read_tasks(source: StudySource) -> list[TaskRecord]:
+    """All studies of a source, each as a task; unusable ones of a storage are left out."""
+    found = _read_studies([source])
+    return [read_task(source)] if found is None else found.records
 
-    None if there are no studies among the sources.
+
+@dataclass(frozen=True)
+class _Found:
+    """What is read of sources with studies among them.
+
+    Attributes:
+        records: A task for each study, and the tasks of the other sources.
+        distributions: The union of those of the studies and of the recorded spaces.
+        marks: Name of the task by mark of the study.
+        filling: Whether there is a storage, in which the user has not picked the studies.
     """
-    if isinstance(sources, str):
-        return True if owns(sources) and not _is_store(sources) else None
-    if isinstance(sources, Study | BaseStorage):
-        return isinstance(sources, BaseStorage)
-    if isinstance(sources, Mapping):
-        return False if all(isinstance(study, Study) for study in sources.values()) else None
-    found = map(_are_stored, sources) if isinstance(sources, Sequence) else ()
-    # One of a storage is enough, for the user has not picked that one.
-    return max((stored for stored in found if stored is not None), default=None)
+
+    records: list[TaskRecord]
+    distributions: Distributions
+    marks: Mapping[str, str]
+    filling: bool
+
+
+def _read_studies(sources: Any) -> _Found | None:
+    """What is read of studies, and of what is given along with them; None without a study.
+
+    Of a storage unusable studies are left out, not refused, and so are those given with it.
+    """
+    named = [(None, sources)] if isinstance(sources, str) else named_sources(sources) or []
+    stored = [_is_stored(source) for _, source in named]
+    if all(one is None for one in stored):
+        return None
+    of_storage = any(stored)
+    records: list[TaskRecord] = []
+    others: list[TaskRecord] = []
+    marks: dict[str, str] = {}
+    found: dict[str, list[BaseDistribution]] = {}
+    for (given, source), is_stored in zip(named, stored, strict=True):
+        if is_stored is None:
+            others += (of_source := _read_other(source, given))
+            records += of_source
+            continue
+        for study in studies_in(source) if given is None else [one_study(source)]:
+            name = task_name(study) if given is None else given
+            if of_storage and len(study.directions) > 1:
+                _logger.warning(f"Source {name!r} is left out: it has several objectives.")
+                continue
+            mark = _mark(study)
+            if mark in marks:
+                _logger.warning(f"Source {name!r} is left out: the same study was given before.")
+                continue
+            trials = finished_trials(study)
+            if of_storage and not trials:  # such as the study itself, which has just been made
+                continue
+            records.append(read_study(study, name, space_of_trials(trials), trials=trials))
+            if mark:
+                marks[mark] = name
+            for trial in trials:
+                for parameter, distribution in trial.distributions.items():
+                    found.setdefault(parameter, []).append(distribution)
+    for parameter, distribution in _recorded_distributions(others).items():
+        found.setdefault(parameter, []).append(distribution)
+    union = {n: d for n, ds in found.items() if (d := _widest(ds)) is not None}
+    return _Found(records, union, marks, of_storage)
+
+
+def _read_other(source: Any, name: str | None) -> list[TaskRecord]:
+    """The tasks of a source that is given along with studies; TypeError if it is none."""
+    if (found := read_source(source, name)) is not None:
+        return found
+    if name is not None:
+        raise TypeError(f"{_BY_NAME}, got {describe(source)} as {name!r}.")
+    raise TypeError(
+        "Expected optuna studies, a storage, its address or its journal file, records of tasks,"
+        f" searches of another framework, or several of them, got {describe(source)}."
+    )
+
+
+def _recorded_distributions(known: Known) -> Distributions:
+    """Those of the recorded spaces; empty if they are unknown or contradict each other."""
+    space = recorded_space(known)
+    return {} if space is None else distributions_of(space)
+
+
+def _is_stored(source: Any) -> bool | None:
+    """Whether studies come from a storage; None for what has no studies."""
+    if isinstance(source, str):
+        return True if owns(source) and not _is_store(source) else None
+    if isinstance(source, Study | BaseStorage):
+        return isinstance(source, BaseStorage)
+    return None
 
 
 def _is_store(address: str) -> bool:
@@ -146,37 +237,7 @@ def _is_store(address: str) -> bool:
                 f"memory={without_password(address)!r} cannot be read: {cause}."
             ) from None
         return True  # it is damaged, or no database: a store says so in plain words
-    return bool(tables) and (STORE in tables or not tables >= STUDIES)
-
-
-def _of_studies(
-    sources: Studies, of_storage: bool
-) -> tuple[list[TaskRecord], Distributions, dict[str, str]]:
-    """Runs, the union of the distributions, and the name of the task by mark of the study.
-
-    The user did not pick the studies ``of_storage``: unusable ones are left out, not refused.
-    """
-    records: list[TaskRecord] = []
-    marks: dict[str, str] = {}
-    found: dict[str, list[BaseDistribution]] = {}
-    for name, study in named_studies(sources):
-        if of_storage and len(study.directions) > 1:
-            _logger.warning(f"Source {name!r} is left out: it has several objectives.")
-            continue
-        mark = _mark(study)
-        if mark in marks:
-            _logger.warning(f"Source {name!r} is left out: the same study was given before.")
-            continue
-        trials = finished_trials(study)
-        if of_storage and not trials:  # such as the study itself, which has just been made
-            continue
-        records.append(read_study(study, name, space_of_trials(trials), trials=trials))
-        if mark:
-            marks[mark] = name
-        for trial in trials:
-            for parameter, distribution in trial.distributions.items():
-                found.setdefault(parameter, []).append(distribution)
-    return records, {n: d for n, ds in found.items() if (d := _widest(ds)) is not None}, marks
+    return bool(tables) and not holds_studies(tables)
 
 
 def _mark(study: Study) -> str:

@@ -2,6 +2,7 @@
 
 from automl_plugins.frameworks import Adapter
 
+from ._sources import read_tasks
 from .arm_report import arm_report
 from .explain import member_trust, source_shares
 from .memory import curves, read_task, write_history
@@ -15,6 +16,7 @@ ADAPTER = Adapter(
     is_space=is_space,
     curves=curves,
     read_task=read_task,
+    read_tasks=read_tasks,
     write_history=write_history,
     optimizer=optimizer,
     arm_report=arm_report,

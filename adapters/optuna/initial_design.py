@@ -71,7 +71,8 @@ def enqueue_initial_design(
         study: The study, maximised or minimised.
         design: A design of ``automl_plugins.meta``, its name, or the ``Design`` it has returned.
         memory: A ``MetaDataset``; a ``MetaStore``, its path or address; studies, their storage or
-            its address; or the name of a bundled memory. Not needed for a ready ``Design``.
+            its address, records of tasks and searches of other frameworks, one, several, or by
+            name of the task; or the name of a bundled memory. Not needed for a ready ``Design``.
         X: The data of the task, from which meta-features are computed.
         y: Its target.
         meta_features: Its meta-features instead. Without either all known tasks weigh the same.

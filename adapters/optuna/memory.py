@@ -47,6 +47,7 @@ from .trials import (
     check_study,
     finished_trials,
     is_maximized,
+    one_study,
     quiet,
     read_trial,
     reading,
@@ -167,14 +168,8 @@ def read_task(
     Raises:
         ValueError: For several studies, or a study of several objectives.
     """
-    found = studies_in(source)
-    if len(found) != 1:
-        raise ValueError(
-            f"There are {len(found)} studies, but a task is one study: load it with"
-            " optuna.load_study(study_name=..., storage=...), or read all with"
-            " meta_dataset_from_studies."
-        )
-    return read_study(found[0], name, space if isinstance(space, ConfigurationSpace) else None)
+    study = one_study(source)
+    return read_study(study, name, space if isinstance(space, ConfigurationSpace) else None)
 
 
 def meta_dataset_from_studies(

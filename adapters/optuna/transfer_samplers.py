@@ -143,9 +143,10 @@ class TSTSampler(TransferSampler):
     Args:
         memory: The earlier tasks: studies (one, several, several by name of the task), minimised
             or maximised; storages, their addresses or journal files (one or several), for all
-            studies in them; or a memory, which is a ``MetaDataset``, a ``MetaStore``, its path or
-            address, records of tasks, the name of a bundled one, or ``"auto"``: the bundled one of
-            the learner that is recognised by the names of the parameters, see ``AutoSampler``.
+            studies in them; records of tasks and searches of other frameworks in the same forms,
+            also along with studies; or a memory, which is a ``MetaDataset``, a ``MetaStore``, its
+            path or address, the name of a bundled one, or ``"auto"``: the bundled one of the
+            learner that is recognised by the names of the parameters, see ``AutoSampler``.
         n_startup_trials: Trials that fill the space before the sources are used; None is 0.
 
     Raises:

@@ -24,7 +24,15 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins._arguments import check_kind, describe
-from automl_plugins.addresses import as_path, check_exists, hint_of_database, without_password
+from automl_plugins.addresses import (
+    STORE,
+    STUDIES,
+    as_path,
+    check_exists,
+    hint_of_database,
+    tables_of,
+    without_password,
+)
 from automl_plugins.arrays import FloatArray
 from automl_plugins.formats import one_line
 from automl_plugins.records.trial import (
@@ -44,12 +52,6 @@ Cost = str | Callable[[FrozenTrial], float | None] | None
 
 SECONDS = "seconds"
 """User attribute with the seconds of a trial, where they differ from its duration."""
-
-STUDIES = frozenset({"studies", "trials"})
-"""Tables of Optuna by which a database with studies is told from others."""
-
-STORE = "meta_schema"
-"""Table by which a ``MetaStore`` is."""
 
 _CHANGES, _WITHIN = 4, 10  # a range that has been edited changes less often
 
@@ -268,6 +270,18 @@ def studies_in(source: StudySource | Iterable[StudySource]) -> list[Study]:
     return [study for item in each for study in studies_in(item)]
 
 
+def one_study(source: StudySource) -> Study:
+    """The only study of a source, which is a task; ValueError if it has none or several."""
+    found = studies_in(source)
+    if len(found) != 1:
+        raise ValueError(
+            f"There are {len(found)} studies, but a task is one study: load it with"
+            " optuna.load_study(study_name=..., storage=...), or read all with"
+            " meta_dataset_from_studies."
+        )
+    return found[0]
+
+
 @contextmanager
 def reading(what: str) -> Iterator[None]:
     """Raise ValueError if the block cannot read a storage: damaged, outdated, out of reach."""
@@ -329,35 +343,6 @@ def open_storage(source: str) -> BaseStorage | str:
         f"{shown} holds no studies of Optuna, but the tables {', '.join(tables[:5])}"
         f"{', ...' if len(tables) > 5 else ''}: name the database with the studies."
     )
-
-
-def tables_of(address: str) -> set[str]:
-    """Names of the tables of a database.
-
-    Raises:
-        ValueError: If there is no such database, or it is of a kind that is not known.
-        ModuleNotFoundError: Without its driver.
-        sqlalchemy.exc.DatabaseError: If it cannot be read.
-    """
-    import sqlalchemy as sa
-
-    shown = repr(without_password(address))
-    try:
-        engine = sa.create_engine(check_exists(address))
-    except sa.exc.ArgumentError as error:  # also of a kind of database that is not known
-        raise ValueError(
-            f"{shown} is not the address of a database: studies are in those that Optuna"
-            f" takes, a store in sqlite:///FILE or postgresql://USER@HOST/DATABASE. {error}."
-        ) from None
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"{shown} needs a driver that is not installed: pip install {error.name}",
-            name=error.name,
-        ) from None
-    try:
-        return set(sa.inspect(engine).get_table_names())
-    finally:
-        engine.dispose()
 
 
 def _is_journal(path: Path) -> bool:

@@ -4,7 +4,7 @@ from ConfigSpace import ConfigurationSpace
 
 from automl_plugins.frameworks import Adapter
 
-from .memory import curves, read_task, write_history
+from .memory import curves, read_task, read_tasks, write_history
 from .proposing import member_trust, source_shares
 from .replaying import optimizer
 from .trials import owns
@@ -15,6 +15,7 @@ ADAPTER = Adapter(
     is_space=lambda thing: isinstance(thing, ConfigurationSpace),
     curves=curves,
     read_task=read_task,
+    read_tasks=read_tasks,
     write_history=write_history,
     optimizer=optimizer,
     source_shares=source_shares,

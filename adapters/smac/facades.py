@@ -258,9 +258,10 @@ class AutoFacade(GBQRFacade):
     Args:
         scenario: The scenario, with one objective.
         target_function: The function to minimise; None for ask and tell.
-        memory: The earlier tasks: a ``MetaDataset``, a ``MetaStore``, its path or address, records
-            of tasks, run histories by name of their task, a named facade or its folder, or the
-            name of a bundled memory. ``"auto"`` takes the bundled memory of a learner whose
+        memory: The earlier tasks: a ``MetaDataset``, a ``MetaStore``, its path or address; named
+            facades, folders, records of tasks and searches of other frameworks, one or several;
+            these or run histories by name of their task; or the name of a bundled memory.
+            ``"auto"`` takes the bundled memory of a learner whose
             hyperparameters, by their names in its library, the space has; the log names it. None
             for none. Runs of the task with the name of the scenario are left out.
         per_second: Whether the gain is divided by the predicted seconds.

@@ -37,9 +37,10 @@ class MetaInitialDesign(AbstractInitialDesign):
 
     Args:
         scenario: The scenario; its ``configspace`` is matched with the memory by names.
-        memory: A ``MetaDataset``; a ``MetaStore``, its path or address; run histories by name of
-            their task; a named facade or its folder; or the name of a bundled memory. None for a
-            ready ``Design``.
+        memory: A ``MetaDataset``; a ``MetaStore``, its path or address; named facades, folders,
+            records of tasks and searches of other frameworks, one or several; these or run
+            histories by name of their task; or the name of a bundled memory. None for a ready
+            ``Design``.
         X: The data of the task, from which meta-features are computed.
         y: Its target.
         meta_features: Its meta-features instead. Without either all known tasks weigh the same.

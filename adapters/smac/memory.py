@@ -119,12 +119,17 @@ def read_task(
     return record if space is None else replace(record, space=space)
 
 
+def read_tasks(source: Source) -> list[TaskRecord]:
+    """All run histories of a source, see ``read_task``; those of one name are one task."""
+    return [_read_record(run, run.finished()) for run in runs_of(source)]
+
+
 def _read_record(run: Run, finished: Sequence[FinishedTrial]) -> TaskRecord:
     if run.table is None:
         raise UnnamedTask(
             "A run history does not store what was tuned: give the Scenario a name, and pass its"
-            " folder or facade. Or name the task: {name: source} for meta_dataset_from_runhistory,"
-            " task= for RecordCallback, name= elsewhere."
+            " folder or facade. Or name the task: {name: source} as a memory and for"
+            " meta_dataset_from_runhistory, task= for RecordCallback, name= elsewhere."
         )
     return TaskRecord.of(
         run.table, run.read(finished), space=run.space, framework="smac", seed=run.seed

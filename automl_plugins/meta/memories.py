@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
@@ -15,7 +15,7 @@ from ConfigSpace.conditions import Condition, EqualsCondition, InCondition
 from automl_plugins._arguments import describe, did_you_mean, hint_of_seed
 from automl_plugins.addresses import as_path, check_exists, is_to_come
 from automl_plugins.arrays import FloatArray
-from automl_plugins.frameworks import adapter_of, owner_of
+from automl_plugins.frameworks import owner_of
 from automl_plugins.meta.bundled import LEARNERS, bundled
 from automl_plugins.meta.coverage import MemoryMismatch, note_coverage, warn_of_ranges
 from automl_plugins.meta.dataset import MetaDataset
@@ -28,6 +28,7 @@ from automl_plugins.spaces.values import ABSENT, reader
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from .names import rename_all, spelling
+from .sources import is_of_framework, read_source, records_in
 from .union import union_space
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ class Store(Protocol):
         ...
 
 
-#: A memory: aligned or not, in a database, its path or address, searches of a framework, or the
-#: name of a bundled one.
+#: A memory: aligned or not, in a database, its path or address, sources of any framework (see
+#: ``sources``), or the name of a bundled one.
 #: For a search also ``"auto"``, see ``RecognisedMemory``.
 Memory = MetaDataset | Store | Iterable[Any] | str | os.PathLike[str]
 Known = MetaDataset | list[TaskRecord]
@@ -110,14 +111,18 @@ def read_memory(memory: Memory | None) -> Known:
             if (owner := owner_of(path)) is None:
                 raise ValueError(
                     f"{path} is a folder in which no runs are recorded: name a store, which is a"
-                    " file, or a folder that a search has written to."
+                    " file, or a folder that a search has written to, with a framework that is"
+                    " installed."
                 )
-            return [owner.read_task(path)]
+            return owner.read_tasks(path)
+        address = os.fspath(memory)
+        if is_of_framework(address) and (found := read_source(address)) is not None:
+            return found
         with open_store(memory) as store:
             return store.records()
-    if memory is not None and callable(found := getattr(memory, "records", None)):
-        return list(found())
-    records = _records_of(memory)
+    if memory is not None and callable(stored := getattr(memory, "records", None)):
+        return list(stored())
+    records = records_in(memory)
     if records is None:
         raise TypeError(
             "memory must be a MetaDataset, a MetaStore, its path or address, records of tasks,"
@@ -126,28 +131,6 @@ def read_memory(memory: Memory | None) -> Known:
         )
     for record in records:  # those of a store were checked when they were written
         read_meta_features(record.meta_features, f"Task {record.name!r}: ")
-    return records
-
-
-def _records_of(memory: Any) -> list[TaskRecord] | None:
-    """Records, or searches of a framework: one, several, or by name; None for anything else."""
-    named: list[tuple[str | None, Any]]
-    if isinstance(memory, TaskRecord) or adapter_of(memory) is not None:
-        named = [(None, memory)]  # a run history of SMAC is a mapping, too
-    elif isinstance(memory, Mapping):
-        named = list(memory.items())
-    elif isinstance(memory, Iterable):
-        named = [(None, item) for item in memory]
-    else:
-        return None
-    records: list[TaskRecord] = []
-    for name, item in named:
-        if isinstance(item, TaskRecord) and name is None:
-            records.append(item)
-        elif (adapter := adapter_of(item)) is not None and not isinstance(item, type):
-            records.append(adapter.read_task(item, name=name))
-        else:
-            return None
     return records
 
 
@@ -257,7 +240,7 @@ class TaskMemory:
     Args:
         memory: See ``advise``.
         task: Name of the task that is searched: its own runs in the memory are left out, which is
-            logged.
+            logged. So is that the memory has not this one, but one of a similar name.
         growing: Whether the search space is discovered by the trials, so that one of which the
             memory knows nothing may become one that fits.
         filling: Whether ``memory`` is what a place, such as a store, has in it by now; known of a
@@ -299,10 +282,14 @@ class TaskMemory:
         try:
             if isinstance(memory, str) and is_to_come(memory):
                 raise MemoryMismatch(f"There is no database {memory!r} yet.")
-            self.known = _informative(read_memory(memory), logger)
+            known = read_memory(memory)
+            self.known = _informative(known, logger)
             if task in self.names:
                 self.exclude = frozenset({task})
                 logger.info(f"Task {task!r} is in the memory; its own runs there are left out.")
+            elif task is not None:
+                for note in note_unknown("task", [task], names_of(known)):
+                    logger.info(note)
             if not set(self.names) - self.exclude:
                 raise MemoryMismatch(self._only_itself())
         except MemoryMismatch as mismatch:
@@ -317,7 +304,7 @@ class TaskMemory:
         return names_of(self.known)
 
     def without(self, names: Collection[str]) -> Self:
-        """The same memory with further tasks left out, all of them if need be."""
+        """The same memory with further tasks left out, known or not, all of them if need be."""
         other = copy.copy(self)
         other.exclude = self.exclude | set(names)
         is_whole = (set(names) - self.exclude).isdisjoint(self.names)
@@ -374,6 +361,16 @@ def names_of(known: Known) -> tuple[str, ...]:
     """Names of the tasks of a memory."""
     tasks = known.tasks if isinstance(known, MetaDataset) else known
     return tuple(dict.fromkeys(task.name for task in tasks))
+
+
+def note_unknown(argument: str, names: Collection[str], known: Collection[str]) -> tuple[str, ...]:
+    """Notes on tasks in an argument that the memory does not have, but others with a like name."""
+    hints = {name: did_you_mean(name, known) for name in names if name not in known}
+    return tuple(
+        f"{argument}: the memory has no task {name!r}.{hint}"
+        for name, hint in hints.items()
+        if hint
+    )
 
 
 def _informative(known: Known, logger: logging.Logger) -> Known:

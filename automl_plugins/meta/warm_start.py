@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins._arguments import check_choice, check_integer, did_you_mean
+from automl_plugins._arguments import check_choice, check_integer
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs.design import Design, Suggestion
 from automl_plugins.meta.tasks import TaskDescription, describe_task, meta_feature_row
@@ -34,7 +34,7 @@ from . import designs
 from .alignment import align
 from .coverage import note_coverage, warn_of_ranges
 from .designs import InitialDesign
-from .memories import Memory, names_of, open_memory, read_memory
+from .memories import Memory, names_of, note_unknown, open_memory, read_memory
 
 logger = logging.getLogger(__name__)
 
@@ -108,9 +108,10 @@ def advise(
 
     Args:
         space: The search space of the new task.
-        memory: A ``MetaDataset``; a ``MetaStore``, its path or address; records of tasks; searches
-            of a framework, by name of the task if they have none; or the name of a bundled
-            memory. Not needed for a ready ``Design``.
+        memory: A ``MetaDataset``; a ``MetaStore``, its path or address; the name of a bundled
+            memory; or records of tasks and searches of any framework that is installed, its
+            objects, addresses, files and folders: one, several, or by name of the task, which
+            those without a name need. Not needed for a ready ``Design``.
         k: Number of suggestions.
         X: The data of the new task, of which meta-features are computed if the memory has any.
         y: Its target.
@@ -153,7 +154,7 @@ def advise(
     notes += note_coverage(dataset.coverage)
     for warning in warn_of_ranges(dataset.coverage):
         logger.warning(warning)
-    notes += note_unknown(exclude, names_of(records))
+    notes += note_unknown("exclude", exclude, names_of(records))
     return Advice(_add_notes(found, k, notes), dataset, described)
 
 
@@ -164,14 +165,6 @@ def _add_notes(found: Design, k: int, notes: list[str]) -> Design:
     found = replace(found, notes=(*found.notes, *notes))
     logger.info("%s", found)
     return found
-
-
-def note_unknown(exclude: Collection[str], known: Collection[str]) -> tuple[str, ...]:
-    """Notes on excluded tasks that the memory does not have, but others with a similar name."""
-    hints = {name: did_you_mean(name, known) for name in exclude if name not in known}
-    return tuple(
-        f"exclude: the memory has no task {name!r}.{hint}" for name, hint in hints.items() if hint
-    )
 
 
 def design_of(design: AnyDesign) -> InitialDesign | Design:

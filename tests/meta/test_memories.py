@@ -7,6 +7,7 @@ import json
 import logging
 import lzma
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,21 @@ def test_the_task_and_its_variants_are_left_out_which_is_logged(
         assert names(TaskMemory(ABC, task="new")) == ("a", "b", "c")
     assert [r.message for r in caplog.records] == [
         "Task 'b' is in the memory; its own runs there are left out."
+    ]
+
+
+def test_a_misspelt_task_is_answered_with_the_one_of_a_like_name(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    known = records("iris", "wine", "once")
+    known.append(replace(known[0], name="one", losses=np.array([0.1, np.nan])))
+    with caplog.at_level(logging.INFO, logger="automl_plugins.meta"):
+        for task in ("iris", "churn", None, "Iris"):
+            TaskMemory(known, task=task)
+        TaskMemory(known, task="one")  # which is there, though nothing can be learnt from it
+    assert [r.message for r in caplog.records if r.levelno == logging.INFO] == [
+        "Task 'iris' is in the memory; its own runs there are left out.",
+        "task: the memory has no task 'Iris'. Did you mean 'iris'?",
     ]
 
 
@@ -131,9 +147,9 @@ def test_a_home_folder_may_be_written_as_a_tilde(
     folder, asked = tmp_path / "smac3_output", []
 
     class Owner:
-        def read_task(self, path: str) -> TaskRecord:
+        def read_tasks(self, path: str) -> list[TaskRecord]:
             asked.append(path)
-            return records("a")[0]
+            return records("a")
 
     folder.mkdir()
     monkeypatch.setattr(memories, "owner_of", lambda path: Owner())

@@ -172,8 +172,8 @@ def set_version(version: int) -> Callable[[Path], object]:
         (replace_by("meta_runs"), "SQLite file of something else, with the tables meta_runs;"),
         (
             replace_by_studies,
-            "holds studies of Optuna, it is not a store; .* mean 'sqlite:///.*', with Hyperopt or"
-            " SMAC what meta_dataset_from_studies of",
+            "holds studies of Optuna, it is not a store; .* mean 'sqlite:///.*', which is read"
+            " where Optuna is installed",
         ),
     ],
 )

@@ -159,9 +159,8 @@ def _describe_foreign(path: Path, tables: list[str]) -> str:
     if {"studies", "trials"} <= {*tables}:
         return (
             f"{path} holds studies of Optuna, it is not a store; it was left as it is. As a"
-            f" memory: did you mean {as_database(path)!r}, with Hyperopt or SMAC what"
-            " meta_dataset_from_studies of automl_plugins.adapters.optuna makes of it? A store"
-            " needs a file of its own."
+            f" memory: did you mean {as_database(path)!r}, which is read where Optuna is"
+            " installed? A store needs a file of its own."
         )
     return (
         f"{path} is an SQLite file of something else, with the tables"
@@ -178,6 +177,8 @@ def _suggest_instead(path: Path) -> str:
             f"TaskRecord.from_frame(pandas.read_csv({str(path)!r}), name=..., loss=...) makes"
             " a record of the runs on one task, and a list of records is a memory."
         )
+    if path.name.endswith(".log"):
+        return "The journal file of a storage is a memory where Optuna is installed."
     return "Name another file, or restore a copy or an export of it."
 
 
