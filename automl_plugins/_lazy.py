@@ -37,14 +37,16 @@ class _LazyPackage(ModuleType):
 def import_when_used(package: str, names: Mapping[str, Sequence[str]]) -> None:
     """Make ``package.name`` import the module of ``name`` when it is first asked for.
 
-    Type checkers do not see this: repeat the imports below ``if TYPE_CHECKING``. ``names`` are
-    public names by the module that defines them: one of the package, or of another one in full.
+    ``names`` are public names by the module that defines them: one of the package, or of another
+    one in full. They are the ``__all__`` of the package. Type checkers do not see this: repeat
+    the imports below ``if TYPE_CHECKING``, as ``name as name``, which makes them public there.
     """
     module = sys.modules[package]
     top = f"{__name__.partition('.')[0]}."
-    module.__dict__["_home"] = {
+    home_of = {
         name: home if home.startswith(top) else f"{package}.{home}"
         for home, defined in names.items()
         for name in defined
     }
+    module.__dict__.update(_home=home_of, __all__=sorted(home_of))
     module.__class__ = _LazyPackage

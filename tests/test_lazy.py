@@ -18,7 +18,7 @@ PACKAGES = {
     "automl_plugins.adapters.smac": ROOT / "adapters" / "smac",
     **{
         f"automl_plugins.{name}": ROOT / "automl_plugins" / name
-        for name in ("bandits", "meta", "surrogates")
+        for name in ("bandits", "meta", "recipes", "surrogates")
     },
 }
 
@@ -28,7 +28,7 @@ def test_type_checkers_and_python_find_the_same_names(package: str) -> None:
     tree = ast.parse((PACKAGES[package] / "__init__.py").read_text(encoding="utf-8"))
     (typed,) = (node for node in tree.body if isinstance(node, ast.If))
     seen = {
-        alias.name: (node.module or "").removeprefix(f"{package}.")
+        alias.asname: (node.module or "").removeprefix(f"{package}.")  # `name as name` is public
         for node in typed.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names

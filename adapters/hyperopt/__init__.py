@@ -8,17 +8,31 @@ from automl_plugins._versions import require
 require("hyperopt", needed_by=__name__, extra="hyperopt")
 
 if TYPE_CHECKING:
-    from ._pulls import arm_report
-    from ._pyll import expression
-    from .adapter import ADAPTER
-    from .algos import bandit, boasf, weighted
-    from .boasf import boasf_fmin
-    from .initial_design import initial_trials
-    from .memory import curves, meta_dataset_from_trials, record
-    from .recipes import auto, blended, ei_per_second, gbqr, pmf, surrogate, tst
-    from .replaying import optimizer
-    from .space import PyllSpace, translate
-    from .trials import INITIAL_DESIGN, explain, member_trust, source_shares
+    from ._pulls import arm_report as arm_report
+    from ._pyll import expression as expression
+    from .adapter import ADAPTER as ADAPTER
+    from .algos import bandit as bandit
+    from .algos import boasf as boasf
+    from .algos import weighted as weighted
+    from .boasf import boasf_fmin as boasf_fmin
+    from .initial_design import initial_trials as initial_trials
+    from .memory import curves as curves
+    from .memory import meta_dataset_from_trials as meta_dataset_from_trials
+    from .memory import record as record
+    from .recipes import auto as auto
+    from .recipes import blended as blended
+    from .recipes import ei_per_second as ei_per_second
+    from .recipes import gbqr as gbqr
+    from .recipes import pmf as pmf
+    from .recipes import surrogate as surrogate
+    from .recipes import tst as tst
+    from .replaying import optimizer as optimizer
+    from .space import PyllSpace as PyllSpace
+    from .space import translate as translate
+    from .trials import INITIAL_DESIGN as INITIAL_DESIGN
+    from .trials import explain as explain
+    from .trials import member_trust as member_trust
+    from .trials import source_shares as source_shares
 
 import_when_used(
     __name__,
@@ -36,31 +50,3 @@ import_when_used(
         "trials": ["INITIAL_DESIGN", "explain", "member_trust", "source_shares"],
     },
 )
-
-__all__ = [
-    "ADAPTER",
-    "INITIAL_DESIGN",
-    "PyllSpace",
-    "arm_report",
-    "auto",
-    "bandit",
-    "blended",
-    "boasf",
-    "boasf_fmin",
-    "curves",
-    "ei_per_second",
-    "explain",
-    "expression",
-    "gbqr",
-    "initial_trials",
-    "member_trust",
-    "meta_dataset_from_trials",
-    "optimizer",
-    "pmf",
-    "record",
-    "source_shares",
-    "surrogate",
-    "translate",
-    "tst",
-    "weighted",
-]

@@ -8,20 +8,32 @@ from automl_plugins._versions import require
 require("optuna", needed_by=__name__, extra="optuna")
 
 if TYPE_CHECKING:
-    from automl_plugins.proposers.explanation import Explanation
+    from automl_plugins.proposers.explanation import Explanation as Explanation
 
-    from .adapter import ADAPTER
-    from .arm_recipes import BanditSampler, BOASFSampler, WeightedModelSampler
-    from .arm_report import arm_report
-    from .callbacks import NoImprovement
-    from .explain import explain, member_trust, source_shares
-    from .filtering_pruner import SuccessiveFilteringPruner
-    from .initial_design import INITIAL_DESIGN, enqueue_initial_design
-    from .memory import curves, meta_dataset_from_studies, record
-    from .replaying import optimizer
-    from .samplers import EIPerSecondSampler, GBQRSampler, SurrogateSampler
-    from .transfer_samplers import AutoSampler, BlendedSampler, PMFSampler, TSTSampler
-    from .trials import SECONDS
+    from .adapter import ADAPTER as ADAPTER
+    from .arm_recipes import BanditSampler as BanditSampler
+    from .arm_recipes import BOASFSampler as BOASFSampler
+    from .arm_recipes import WeightedModelSampler as WeightedModelSampler
+    from .arm_report import arm_report as arm_report
+    from .callbacks import NoImprovement as NoImprovement
+    from .explain import explain as explain
+    from .explain import member_trust as member_trust
+    from .explain import source_shares as source_shares
+    from .filtering_pruner import SuccessiveFilteringPruner as SuccessiveFilteringPruner
+    from .initial_design import INITIAL_DESIGN as INITIAL_DESIGN
+    from .initial_design import enqueue_initial_design as enqueue_initial_design
+    from .memory import curves as curves
+    from .memory import meta_dataset_from_studies as meta_dataset_from_studies
+    from .memory import record as record
+    from .replaying import optimizer as optimizer
+    from .samplers import EIPerSecondSampler as EIPerSecondSampler
+    from .samplers import GBQRSampler as GBQRSampler
+    from .samplers import SurrogateSampler as SurrogateSampler
+    from .transfer_samplers import AutoSampler as AutoSampler
+    from .transfer_samplers import BlendedSampler as BlendedSampler
+    from .transfer_samplers import PMFSampler as PMFSampler
+    from .transfer_samplers import TSTSampler as TSTSampler
+    from .trials import SECONDS as SECONDS
 
 import_when_used(
     __name__,
@@ -41,31 +53,3 @@ import_when_used(
         "trials": ["SECONDS"],
     },
 )
-
-__all__ = [
-    "ADAPTER",
-    "INITIAL_DESIGN",
-    "SECONDS",
-    "AutoSampler",
-    "BOASFSampler",
-    "BanditSampler",
-    "BlendedSampler",
-    "EIPerSecondSampler",
-    "Explanation",
-    "GBQRSampler",
-    "NoImprovement",
-    "PMFSampler",
-    "SuccessiveFilteringPruner",
-    "SurrogateSampler",
-    "TSTSampler",
-    "WeightedModelSampler",
-    "arm_report",
-    "curves",
-    "enqueue_initial_design",
-    "explain",
-    "member_trust",
-    "meta_dataset_from_studies",
-    "optimizer",
-    "record",
-    "source_shares",
-]

@@ -8,19 +8,24 @@ from automl_plugins._versions import require
 require("smac", needed_by=__name__, extra="smac")
 
 if TYPE_CHECKING:
-    from .adapter import ADAPTER
-    from .encoders import CostAndSecondsEncoder, CostEncoder
-    from .facades import AutoFacade, GBQRFacade
-    from .initial_design import KNNInitialDesign, MetaInitialDesign
-    from .memory import RecordCallback, curves, meta_dataset_from_runhistory
-    from .model_parts import EIPerSecond, QuantileBound, SurrogateModel
-    from .proposing import (
-        ExplainCallback,
-        ProposerConfigSelector,
-        member_trust,
-        source_shares,
-    )
-    from .replaying import optimizer
+    from .adapter import ADAPTER as ADAPTER
+    from .encoders import CostAndSecondsEncoder as CostAndSecondsEncoder
+    from .encoders import CostEncoder as CostEncoder
+    from .facades import AutoFacade as AutoFacade
+    from .facades import GBQRFacade as GBQRFacade
+    from .initial_design import KNNInitialDesign as KNNInitialDesign
+    from .initial_design import MetaInitialDesign as MetaInitialDesign
+    from .memory import RecordCallback as RecordCallback
+    from .memory import curves as curves
+    from .memory import meta_dataset_from_runhistory as meta_dataset_from_runhistory
+    from .model_parts import EIPerSecond as EIPerSecond
+    from .model_parts import QuantileBound as QuantileBound
+    from .model_parts import SurrogateModel as SurrogateModel
+    from .proposing import ExplainCallback as ExplainCallback
+    from .proposing import ProposerConfigSelector as ProposerConfigSelector
+    from .proposing import member_trust as member_trust
+    from .proposing import source_shares as source_shares
+    from .replaying import optimizer as optimizer
 
 import_when_used(
     __name__,
@@ -40,24 +45,3 @@ import_when_used(
         "replaying": ["optimizer"],
     },
 )
-
-__all__ = [
-    "ADAPTER",
-    "AutoFacade",
-    "CostAndSecondsEncoder",
-    "CostEncoder",
-    "EIPerSecond",
-    "ExplainCallback",
-    "GBQRFacade",
-    "KNNInitialDesign",
-    "MetaInitialDesign",
-    "ProposerConfigSelector",
-    "QuantileBound",
-    "RecordCallback",
-    "SurrogateModel",
-    "curves",
-    "member_trust",
-    "meta_dataset_from_runhistory",
-    "optimizer",
-    "source_shares",
-]

@@ -5,22 +5,27 @@ from typing import TYPE_CHECKING
 from automl_plugins._lazy import import_when_used
 
 if TYPE_CHECKING:
-    from automl_plugins.spaces.cells import partition
+    from automl_plugins.spaces.cells import partition as partition
 
-    from .confidence import (
-        UCB1,
-        IncreasingEffort,
-        MaxUCB,
-        Thompson,
-        TopTwoThompson,
-        UCB1Tuned,
-    )
-    from .model_weights import failure_probability, model_weights
-    from .policy import AlwaysBest, DecreasingEpsilon, EpsilonGreedy, Policy, RandomArm
-    from .records import ArmRecords
-    from .report import ArmReport
-    from .successive_filtering import Round, SuccessiveFiltering
-    from .successive_halving import Hyperband, SuccessiveHalving
+    from .confidence import UCB1 as UCB1
+    from .confidence import IncreasingEffort as IncreasingEffort
+    from .confidence import MaxUCB as MaxUCB
+    from .confidence import Thompson as Thompson
+    from .confidence import TopTwoThompson as TopTwoThompson
+    from .confidence import UCB1Tuned as UCB1Tuned
+    from .model_weights import failure_probability as failure_probability
+    from .model_weights import model_weights as model_weights
+    from .policy import AlwaysBest as AlwaysBest
+    from .policy import DecreasingEpsilon as DecreasingEpsilon
+    from .policy import EpsilonGreedy as EpsilonGreedy
+    from .policy import Policy as Policy
+    from .policy import RandomArm as RandomArm
+    from .records import ArmRecords as ArmRecords
+    from .report import ArmReport as ArmReport
+    from .successive_filtering import Round as Round
+    from .successive_filtering import SuccessiveFiltering as SuccessiveFiltering
+    from .successive_halving import Hyperband as Hyperband
+    from .successive_halving import SuccessiveHalving as SuccessiveHalving
 
 import_when_used(
     __name__,
@@ -42,26 +47,3 @@ import_when_used(
         "automl_plugins.spaces.cells": ["partition"],
     },
 )
-
-__all__ = [
-    "UCB1",
-    "AlwaysBest",
-    "ArmRecords",
-    "ArmReport",
-    "DecreasingEpsilon",
-    "EpsilonGreedy",
-    "Hyperband",
-    "IncreasingEffort",
-    "MaxUCB",
-    "Policy",
-    "RandomArm",
-    "Round",
-    "SuccessiveFiltering",
-    "SuccessiveHalving",
-    "Thompson",
-    "TopTwoThompson",
-    "UCB1Tuned",
-    "failure_probability",
-    "model_weights",
-    "partition",
-]

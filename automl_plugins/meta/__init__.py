@@ -5,19 +5,30 @@ from typing import TYPE_CHECKING
 from automl_plugins._lazy import import_when_used
 
 if TYPE_CHECKING:
-    from automl_plugins.meta.bundled import bundled
-    from automl_plugins.meta.coverage import Coverage, MemoryMismatch
-    from automl_plugins.meta.designs.design import Design, Suggestion
-    from automl_plugins.records.task_record import TaskRecord
+    from automl_plugins.meta.bundled import bundled as bundled
+    from automl_plugins.meta.coverage import Coverage as Coverage
+    from automl_plugins.meta.coverage import MemoryMismatch as MemoryMismatch
+    from automl_plugins.meta.designs.design import Design as Design
+    from automl_plugins.meta.designs.design import Suggestion as Suggestion
+    from automl_plugins.records.task_record import TaskRecord as TaskRecord
 
-    from .conversion import convert
-    from .dataset import MetaDataset
-    from .designs import bad_start, delta, diverse, knn, opt, portfolio, top_k
-    from .factorization import MatrixFactorization
-    from .features.extraction import MetaFeatures, meta_feature_names, meta_features
-    from .meta_learner import MetaLearner
-    from .store import MetaStore, StoreError
-    from .tasks import MetaTask
+    from .conversion import convert as convert
+    from .dataset import MetaDataset as MetaDataset
+    from .designs import bad_start as bad_start
+    from .designs import delta as delta
+    from .designs import diverse as diverse
+    from .designs import knn as knn
+    from .designs import opt as opt
+    from .designs import portfolio as portfolio
+    from .designs import top_k as top_k
+    from .factorization import MatrixFactorization as MatrixFactorization
+    from .features.extraction import MetaFeatures as MetaFeatures
+    from .features.extraction import meta_feature_names as meta_feature_names
+    from .features.extraction import meta_features as meta_features
+    from .meta_learner import MetaLearner as MetaLearner
+    from .store import MetaStore as MetaStore
+    from .store import StoreError as StoreError
+    from .tasks import MetaTask as MetaTask
 
 import_when_used(
     __name__,
@@ -36,29 +47,3 @@ import_when_used(
         "tasks": ["MetaTask"],
     },
 )
-
-__all__ = [
-    "Coverage",
-    "Design",
-    "MatrixFactorization",
-    "MemoryMismatch",
-    "MetaDataset",
-    "MetaFeatures",
-    "MetaLearner",
-    "MetaStore",
-    "MetaTask",
-    "StoreError",
-    "Suggestion",
-    "TaskRecord",
-    "bad_start",
-    "bundled",
-    "convert",
-    "delta",
-    "diverse",
-    "knn",
-    "meta_feature_names",
-    "meta_features",
-    "opt",
-    "portfolio",
-    "top_k",
-]

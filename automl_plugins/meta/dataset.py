@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
@@ -132,18 +132,23 @@ class MetaDataset:
             return cls.from_records(named, space, **options)
         vector_space = VectorSpace(space)
         known = [_describe(name, group) for name, group in by_name.items()]
-        full = [_at_full_budget(group) for group in by_name.values()]
+        full = [list(map(_at_full_budget, group)) for group in by_name.values()]
         readings = [
-            read_runs(vector_space, runs.configurations, size=task.size, records=runs.records)
-            for task, runs in zip(known, full, strict=True)
+            read_runs(
+                vector_space,
+                [values for record in group for values in record.configurations],
+                size=task.size,
+                records=group,
+            )
+            for task, group in zip(known, full, strict=True)
         ]
         # Where gaps or misfits are to be dropped, nothing may become a gap or a misfit.
         if options.get("out_of_range") != "drop" and options.get("missing") != "drop":
             readings = doubt_edges(vector_space, readings)
         tasks: list[MetaTask] = []
         columns, coverage = [], []
-        for task, runs, reading in zip(known, full, readings, strict=True):
-            own, covered = _runs_of(task, runs, vector_space, reading, options)
+        for task, group, reading in zip(known, by_name.values(), readings, strict=True):
+            own, covered = _runs_of(task, sum(map(len, group)), vector_space, reading, options)
             coverage.append(covered)
             if covered.n_kept:
                 columns.append((np.full(covered.n_kept, len(tasks)), *own))
@@ -264,14 +269,6 @@ class MetaDataset:
         return np.asarray(counts > 0)
 
 
-class _FullRuns(NamedTuple):
-    """The runs of a task at full budget, and which ones (n,) of each record they are."""
-
-    records: Sequence[TaskRecord]
-    rows: list[BoolArray]
-    configurations: list[Mapping[str, Any]]
-
-
 def _describe(name: str, records: Sequence[TaskRecord]) -> MetaTask:
     features: dict[str, float] = {}
     for record in records:
@@ -279,29 +276,24 @@ def _describe(name: str, records: Sequence[TaskRecord]) -> MetaTask:
     return MetaTask(name, features, {k: v for record in records for k, v in record.tags.items()})
 
 
-def _at_full_budget(records: Sequence[TaskRecord]) -> _FullRuns:
+def _at_full_budget(record: TaskRecord) -> TaskRecord:
     # Only losses of complete runs are compared, so only their budgets matter.
-    full = [np.isnan(r.budget) | (r.status != Status.COMPLETE) for r in records]
-    configurations = [
-        record.configurations[i]
-        for record, rows in zip(records, full, strict=True)
-        for i in np.flatnonzero(rows).tolist()
-    ]
-    return _FullRuns(records, full, configurations)
+    full = np.isnan(record.budget) | (record.status != Status.COMPLETE)
+    if full.all():
+        return record
+    return record.rows({i: record.configurations[i] for i in np.flatnonzero(full).tolist()})
 
 
 def _runs_of(
-    task: MetaTask, runs: _FullRuns, space: VectorSpace, reading: Reading, options: AlignOptions
+    task: MetaTask, n_runs: int, space: VectorSpace, reading: Reading, options: AlignOptions
 ) -> tuple[tuple[FloatArray, FloatArray, FloatArray, IntArray, BoolArray], Coverage]:
-    """Columns of the runs of a task at full budget, from ``vectors`` on, and the coverage."""
+    """Columns of what was read of a task's ``n_runs``, from ``vectors`` on, and the coverage."""
     vectors, keep, coverage, imputed = complete(space, reading, task.name, **options)
 
     def column(name: str) -> Any:
-        parts = [getattr(r, name)[rows] for r, rows in zip(runs.records, runs.rows, strict=True)]
-        return np.concatenate(parts)[keep]
+        return np.concatenate([getattr(record, name) for record in reading.records])[keep]
 
-    n_partial = sum(map(len, runs.records)) - len(runs.configurations)
-    coverage = replace(coverage, n_runs=coverage.n_runs + n_partial, n_partial=n_partial)
+    coverage = replace(coverage, n_runs=n_runs, n_partial=n_runs - len(keep))
     losses, seconds, status = map(column, ("losses", "seconds", "status"))
     return (vectors[keep], losses, seconds, status, imputed[keep]), coverage
 

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 from automl_plugins._lazy import import_when_used
 
 if TYPE_CHECKING:
-    from .auto import auto
-    from .with_memory import blended, pmf, tst
-    from .without_memory import (
-        ei_per_second,
-        gbqr,
-        gbqr_surrogate,
-        gbqr_thesis,
-        make_proposer,
-        surrogate,
-    )
+    from .auto import auto as auto
+    from .with_memory import blended as blended
+    from .with_memory import pmf as pmf
+    from .with_memory import tst as tst
+    from .without_memory import ei_per_second as ei_per_second
+    from .without_memory import gbqr as gbqr
+    from .without_memory import gbqr_surrogate as gbqr_surrogate
+    from .without_memory import gbqr_thesis as gbqr_thesis
+    from .without_memory import make_proposer as make_proposer
+    from .without_memory import surrogate as surrogate
 
 import_when_used(
     __name__,
@@ -36,16 +36,3 @@ import_when_used(
         ],
     },
 )
-
-__all__ = [
-    "auto",
-    "blended",
-    "ei_per_second",
-    "gbqr",
-    "gbqr_surrogate",
-    "gbqr_thesis",
-    "make_proposer",
-    "pmf",
-    "surrogate",
-    "tst",
-]

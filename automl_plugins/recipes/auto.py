@@ -19,6 +19,7 @@ from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.proposers.targets import Target
 from automl_plugins.proposers.with_memory import SuggestedStart, WithFallback
 
+from .with_memory import TransferArguments
 from .without_memory import CostArguments, Options, gbqr_surrogate, make_proposer
 
 # With few evaluations processes predict better: trees need some to split at all.
@@ -30,13 +31,9 @@ _GRADIENTS = 20  # with fewer, searches of networks were worse
 _REACH = 0.2
 
 
-class AutoArguments(CostArguments, total=False):
+class AutoArguments(CostArguments, TransferArguments, total=False):
     """Own arguments of ``auto``, except the memory and ``per_second``."""
 
-    task: str | None
-    meta_features: Mapping[str, float] | None
-    X: Any
-    y: Any
     n_suggested: int
     balance: int | None
 

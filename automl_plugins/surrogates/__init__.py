@@ -5,16 +5,19 @@ from typing import TYPE_CHECKING
 from automl_plugins._lazy import import_when_used
 
 if TYPE_CHECKING:
-    from automl_plugins.surrogates.averaged_process import AveragedProcess
-    from automl_plugins.surrogates.base import Surrogate, SurrogateTemplate
-    from automl_plugins.surrogates.blended import Blended
-    from automl_plugins.surrogates.distance_aware import DistanceAware
-    from automl_plugins.surrogates.gaussian_process import GaussianProcess
-    from automl_plugins.surrogates.quantile_boosting import QuantileBoosting
-    from automl_plugins.surrogates.random_forest import ExtraTrees, RandomForest
-    from automl_plugins.surrogates.seconds_and_success import Feasibility, RunningTime
-    from automl_plugins.surrogates.two_stage import TwoStageTransfer
-    from automl_plugins.surrogates.two_stage_sources import Sources
+    from automl_plugins.surrogates.averaged_process import AveragedProcess as AveragedProcess
+    from automl_plugins.surrogates.base import Surrogate as Surrogate
+    from automl_plugins.surrogates.base import SurrogateTemplate as SurrogateTemplate
+    from automl_plugins.surrogates.blended import Blended as Blended
+    from automl_plugins.surrogates.distance_aware import DistanceAware as DistanceAware
+    from automl_plugins.surrogates.gaussian_process import GaussianProcess as GaussianProcess
+    from automl_plugins.surrogates.quantile_boosting import QuantileBoosting as QuantileBoosting
+    from automl_plugins.surrogates.random_forest import ExtraTrees as ExtraTrees
+    from automl_plugins.surrogates.random_forest import RandomForest as RandomForest
+    from automl_plugins.surrogates.seconds_and_success import Feasibility as Feasibility
+    from automl_plugins.surrogates.seconds_and_success import RunningTime as RunningTime
+    from automl_plugins.surrogates.two_stage import TwoStageTransfer as TwoStageTransfer
+    from automl_plugins.surrogates.two_stage_sources import Sources as Sources
 
 import_when_used(
     __name__,
@@ -31,19 +34,3 @@ import_when_used(
         "two_stage_sources": ["Sources"],
     },
 )
-
-__all__ = [
-    "AveragedProcess",
-    "Blended",
-    "DistanceAware",
-    "ExtraTrees",
-    "Feasibility",
-    "GaussianProcess",
-    "QuantileBoosting",
-    "RandomForest",
-    "RunningTime",
-    "Sources",
-    "Surrogate",
-    "SurrogateTemplate",
-    "TwoStageTransfer",
-]
