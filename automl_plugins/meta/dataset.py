@@ -16,6 +16,7 @@ from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.meta.alignment import AlignOptions, Reading, complete, read_runs
 from automl_plugins.meta.coverage import Coverage, MemoryMismatch
 from automl_plugins.meta.edges import doubt_edges
+from automl_plugins.meta.recorded import guess_ranges
 from automl_plugins.meta.tasks import (
     MetaTask,
     meta_feature_names_of,
@@ -133,8 +134,16 @@ class MetaDataset:
         vector_space = VectorSpace(space)
         known = [_describe(name, group) for name, group in by_name.items()]
         full = [_at_full_budget(group) for group in by_name.values()]
+        # By all of them: a column of few runs may be choices by chance.
+        guessed = guess_ranges(vector_space, every)
         readings = [
-            read_runs(vector_space, runs.configurations, size=task.size, records=runs.records)
+            read_runs(
+                vector_space,
+                runs.configurations,
+                size=task.size,
+                records=runs.records,
+                guessed=guessed,
+            )
             for task, runs in zip(known, full, strict=True)
         ]
         # Where gaps or misfits are to be dropped, nothing may become a gap or a misfit.
