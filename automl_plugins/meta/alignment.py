@@ -22,7 +22,7 @@ from ConfigSpace.hyperparameters import (
 
 from automl_plugins._arguments import check_choice
 from automl_plugins.arrays import BoolArray, FloatArray
-from automl_plugins.meta.coverage import Beyond, Coverage
+from automl_plugins.meta.coverage import Beyond, Coverage, count_varied
 from automl_plugins.meta.imputation import dependent_elsewhere, impute
 from automl_plugins.meta.recorded import guess_ranges, nones_of, ranges_of, read_switch
 from automl_plugins.meta.units import (
@@ -225,6 +225,8 @@ def complete(
         return {name: count for name, count in zip(space.names, counts, strict=True) if count}
 
     shared = tuple(name for name in space.names if name in named)
+    ignored = tuple(sorted(named - set(shared)))
+    kept = [configurations[i] for i in np.flatnonzero(keep).tolist()] if ignored else []
     coverage = Coverage(
         task=task,
         n_runs=n,
@@ -232,7 +234,7 @@ def complete(
         n_clipped=int(outside[keep].any(axis=1).sum()),
         imputed=by_name(imputed[keep]),
         shared=shared,
-        ignored=tuple(sorted(named - set(shared))),
+        ignored=ignored,
         clipped=by_name(outside[keep]),
         dropped=by_name(lost),
         converted=by_name(reading.converted[keep]),
@@ -240,6 +242,7 @@ def complete(
         rounded=by_name(reading.rounded[keep]),
         unusable=by_name((imputed & reading.recorded)[keep]),
         beyond=reading.beyond,
+        lacking=count_varied(kept, ignored),
     )
     imputed[~keep] = False
     return Alignment(completed, np.asarray(keep), coverage, imputed)
