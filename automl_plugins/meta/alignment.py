@@ -22,9 +22,18 @@ from ConfigSpace.hyperparameters import (
 
 from automl_plugins._arguments import check_choice
 from automl_plugins.arrays import BoolArray, FloatArray
-from automl_plugins.meta.coverage import Beyond, Coverage
+from automl_plugins.meta.coverage import Beyond, Coverage, count_varied
 from automl_plugins.meta.imputation import dependent_elsewhere, impute
-from automl_plugins.meta.units import DataSize, in_unit, meaning, read_no_limit, unit_of
+from automl_plugins.meta.recorded import guess_ranges, nones_of, ranges_of, read_switch
+from automl_plugins.meta.units import (
+    DataSize,
+    in_unit,
+    meaning,
+    no_limit_among,
+    read_no_limit,
+    unit_of,
+    without_no_limit,
+)
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.ranges import scale_of
 from automl_plugins.spaces.restriction import Range, domain_of
@@ -99,8 +108,9 @@ def align(
         task: Name of their task, for the report.
         out_of_range: What becomes of a number outside its range: ``"clip"`` moves it to the
             border, ``"drop"`` leaves the run out. One inside, between two steps, goes to the
-            nearer one in any case. A number of a recorded range is moved in the same way among
-            categories that are numbers, and is not known where it is none of other categories.
+            nearer one in any case. A number of a recorded range, or of one that is taken for it
+            (``guess_ranges``), is moved in the same way among categories that are numbers, and is
+            not known where it is none of other categories.
             Any other category that the space does not have always drops the run. Where hardly
             any value of a hyperparameter is in the language of the space (numbers for categories;
             counts for fractions without the sizes), the others are not known. The values of a
@@ -153,29 +163,26 @@ def read_runs(
     *,
     size: DataSize | None = None,
     records: Sequence[TaskRecord] = (),
+    guessed: Mapping[str, float] | None = None,
 ) -> Reading:
-    """The first half of ``align``, with its arguments."""
+    """The first half of ``align``, with its arguments.
+
+    ``guessed`` are the ``guess_ranges`` of a whole memory; None takes those of ``records``.
+    """
     entries, numbers = np.full((2, len(configurations), space.d), np.nan)
     masks = np.zeros((5, *entries.shape), dtype=bool)
     reading = Reading(configurations, records, entries, numbers, *masks)
     named = _named(configurations)
-    recorded = [hp for r in records if r.space is not None for hp in r.space.values()]
-    known = [*recorded]
-    # Runs that came without a space may be of this one, in which None may be a choice.
-    if not records or any(record.space is None for record in records):
-        known += space.space.values()
-    nones = {hp.name for hp in known if None in (choices_of(hp) or ())}
-    # Only what is a range in every recorded space has numbers that can be ordered.
-    ranges = {hp.name for hp in recorded} - {
-        hp.name for hp in recorded if not isinstance(hp, _RANGES)
-    }
+    guessed = guess_ranges(space, records) if guessed is None else guessed
+    nones, ranges = nones_of(space, records), ranges_of(records, guessed)
     for i, name in enumerate(space.names):
         if name in named:
             values = [configuration.get(name, ABSENT) for configuration in configurations]
             column = reading.column(i)
             kinds = ("missing",) if name in nones else ("none", "missing")
             column.recorded[:] = ~_absent(values, kinds)
-            _fill(column, space.space[name], values, size or DataSize(), name in ranges)
+            apart = guessed.get(name, math.nan)
+            _fill(column, space.space[name], values, size or DataSize(), name in ranges, apart)
     return reading
 
 
@@ -218,6 +225,8 @@ def complete(
         return {name: count for name, count in zip(space.names, counts, strict=True) if count}
 
     shared = tuple(name for name in space.names if name in named)
+    ignored = tuple(sorted(named - set(shared)))
+    kept = [configurations[i] for i in np.flatnonzero(keep).tolist()] if ignored else []
     coverage = Coverage(
         task=task,
         n_runs=n,
@@ -225,7 +234,7 @@ def complete(
         n_clipped=int(outside[keep].any(axis=1).sum()),
         imputed=by_name(imputed[keep]),
         shared=shared,
-        ignored=tuple(sorted(named - set(shared))),
+        ignored=ignored,
         clipped=by_name(outside[keep]),
         dropped=by_name(lost),
         converted=by_name(reading.converted[keep]),
@@ -233,6 +242,7 @@ def complete(
         rounded=by_name(reading.rounded[keep]),
         unusable=by_name((imputed & reading.recorded)[keep]),
         beyond=reading.beyond,
+        lacking=count_varied(kept, ignored),
     )
     imputed[~keep] = False
     return Alignment(completed, np.asarray(keep), coverage, imputed)
@@ -288,8 +298,9 @@ def _fill(
     values: list[Any],
     size: DataSize,
     of_range: bool,
+    apart: float,
 ) -> None:
-    choices, values = _categories(hyperparameter), _read_switch(hyperparameter, values)
+    choices, values = _categories(hyperparameter), read_switch(hyperparameter, values)
     if isinstance(hyperparameter, Constant):
         known = column.recorded
         column.entries[known] = 1.0
@@ -307,14 +318,16 @@ def _fill(
         if kinds != {"number"}:
             column.foreign[:] = others
         elif of_range:
-            numbers = np.array([to_number(value) for value in values])
-            texts = _texts(hyperparameter.name, choices, numbers, size)
+            given = np.array([to_number(value) for value in values])
+            texts = _texts(hyperparameter.name, choices, given, size)
+            texts = np.fmax(texts, no_limit_among(hyperparameter.name, choices, given))
             column.entries[others] = texts[others]
+            rest, numbers = others & np.isnan(texts), read_no_limit(hyperparameter, given)
+            column.foreign[:] = rest & (numbers == apart)
             # 0.01 for "scale" or "auto": nothing is known of it, whatever equals a choice.
             if np.count_nonzero(~np.isnan(numbers_of(choices))) > 1:
-                rest = others & np.isnan(texts)
-                column.place(hyperparameter, np.where(rest, numbers, np.nan))
-                column.numbers[:] = numbers
+                column.numbers[:] = np.where(column.foreign, np.nan, numbers)
+                column.place(hyperparameter, np.where(rest, column.numbers, np.nan))
         # Only numbers, and hardly one a choice.
         elif np.mean(~others[column.recorded]) >= IN_RANGE:
             column.foreign[:] = others
@@ -329,25 +342,6 @@ def _texts(name: str, choices: Sequence[Any], numbers: FloatArray, size: DataSiz
         if isinstance(choice, str):
             found[np.isclose(numbers, meaning(name, choice, size), rtol=1e-6, atol=0.0)] = i
     return found
-
-
-def _read_switch(hyperparameter: Hyperparameter[Any, Any], values: list[Any]) -> list[Any]:
-    """The values of a switch as the space writes them: ``False`` and ``True``, or 0 and 1.
-
-    Numbers are truth values only if there are no others than 0 and 1, recorded or in the space.
-    """
-    choices = choices_of(hyperparameter) or []
-    # Where a framework has no truth values, a switch is an integer from 0 to 1.
-    if isinstance(hyperparameter, IntegerHyperparameter) and hyperparameter.size == 2:
-        choices = [hyperparameter.lower, hyperparameter.upper]
-    numbers = [choice for choice in choices if kind_of(choice) == "number"]
-    n_truths = sum(kind_of(choice) == "bool" for choice in choices)
-    if n_truths == 0 and sorted(numbers) == [0, 1]:
-        return [int(value) if kind_of(value) == "bool" else value for value in values]
-    recorded = [value for value in values if kind_of(value) == "number"]
-    if n_truths == 2 and not numbers and all(value in (0, 1) for value in recorded):
-        return [bool(value) if kind_of(value) == "number" else value for value in values]
-    return values
 
 
 def _categories(hyperparameter: Hyperparameter[Any, Any]) -> Sequence[Any] | None:
@@ -418,11 +412,15 @@ def _place(
     """The entries (n,) nearest to the numbers; whether each was outside, or between two steps."""
     if (choices := choices_of(hyperparameter)) is not None:
         sequence = numbers_of(choices)
+        if isinstance(hyperparameter, CategoricalHyperparameter) and (numbers >= 0.0).all():
+            sequence = without_no_limit(sequence)
+        low, high = np.nanmin(sequence), np.nanmax(sequence)
+        legal = np.clip(numbers, low, high)  # from afar all choices are equally near
         # Infinities have no difference, nor have floats as large as they get; halves have.
-        halves = [np.clip(found, -_LARGEST, _LARGEST) / 2.0 for found in (numbers, sequence)]
+        halves = [np.clip(found, -_LARGEST, _LARGEST) / 2.0 for found in (legal, sequence)]
         nearest = np.nanargmin(np.abs(halves[0][:, None] - halves[1]), axis=1)
         moved = ~np.isclose(numbers, sequence[nearest])
-        outside = moved & ((numbers < np.nanmin(sequence)) | (numbers > np.nanmax(sequence)))
+        outside = moved & ((numbers < low) | (numbers > high))
         return nearest.astype(np.float64), outside, moved & ~outside
     assert isinstance(hyperparameter, _RANGES)
     whole = isinstance(hyperparameter, IntegerHyperparameter)

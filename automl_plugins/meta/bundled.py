@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import as_file, files
 
 from automl_plugins._arguments import check_choice
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.files import read_records
+from automl_plugins.meta.tasks import MetaTask
+from automl_plugins.records.task_record import TaskRecord
 
 _FOREST = [
     "bootstrap",
@@ -114,3 +117,14 @@ def bundled(learner: str, *, metric: str | None = None) -> MetaDataset:
     for column in (memory.task, memory.vectors, memory.losses, memory.seconds, memory.status):
         column.setflags(write=False)  # all callers share them
     return memory
+
+
+def bundled_among(known: MetaDataset | Iterable[TaskRecord]) -> frozenset[str]:
+    """Names of the tasks of a memory that come with the package, by their tags."""
+    tasks: Iterable[MetaTask | TaskRecord] = (
+        known.tasks if isinstance(known, MetaDataset) else known
+    )
+    metrics = {*METRICS, *REGRESSION_METRICS}
+    return frozenset(
+        task.name for task in tasks if "family" in task.tags and task.tags.get("metric") in metrics
+    )

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from automl_plugins.spaces.values import kind_of, same
+
+_MOST_NAMES = 10  # that a note lists
 
 
 class MemoryMismatch(ValueError):
@@ -65,6 +69,8 @@ class Coverage:
         unusable: Runs used with a recorded value that says nothing here, by name: it is imputed.
         beyond: Numbers of the memory, nearly all of which lie outside, by name; for some of the
             runs they are at the end of the range, for the others they are imputed.
+        lacking: Runs used with a value of a hyperparameter that the space does not have, by name;
+            without those of which all runs used have one value, which makes no difference.
 
     Example::
 
@@ -87,6 +93,7 @@ class Coverage:
     rounded: Mapping[str, int] = field(default_factory=dict)
     unusable: Mapping[str, int] = field(default_factory=dict)
     beyond: Mapping[str, Beyond] = field(default_factory=dict)
+    lacking: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def n_dropped(self) -> int:
@@ -114,8 +121,23 @@ class Coverage:
         return ", ".join(parts)
 
 
-def note_coverage(coverage: Sequence[Coverage]) -> tuple[str, ...]:
-    """Notes on how the runs of several tasks fit the space, one sentence each."""
+def count_varied(runs: Sequence[Mapping[str, Any]], names: Iterable[str]) -> dict[str, int]:
+    """Number of runs (n) with a value, by name, of those ``names`` whose values differ."""
+    found: dict[str, int] = {}
+    for name in names:
+        values = [run[name] for run in runs if name in run and kind_of(run[name]) != "missing"]
+        # A fixed value is mostly the same object, which is quick to see.
+        if any(value is not values[0] and not same(value, values[0]) for value in values):
+            found[name] = len(values)
+    return found
+
+
+def note_coverage(coverage: Sequence[Coverage], bundled: Collection[str] = ()) -> tuple[str, ...]:
+    """Notes on how the runs of several tasks fit the space, one for each point.
+
+    ``bundled`` names the tasks that come with the package. They have more hyperparameters than
+    most searches, which is no news.
+    """
     n_runs, n_kept = sum(c.n_runs for c in coverage), sum(c.n_kept for c in coverage)
     out = []
     if n_kept < n_runs:
@@ -155,11 +177,54 @@ def note_coverage(coverage: Sequence[Coverage]) -> tuple[str, ...]:
         ),
     ):
         out += [sentence.format(name, n, n_kept) for name, n in counted if n]
-    return (*warn_of_ranges(coverage), *out)
+    warnings = warn_of_coverage(coverage, bundled)
+    return (*warnings, *out, *(n for n in note_names(coverage, bundled) if n not in warnings))
+
+
+def warn_of_coverage(
+    coverage: Sequence[Coverage], bundled: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Those of the notes that are warnings."""
+    renamed = bool(_unknown(coverage))
+    return (*warn_of_ranges(coverage), *(note_names(coverage, bundled) if renamed else ()))
+
+
+def note_names(coverage: Sequence[Coverage], bundled: Collection[str] = ()) -> tuple[str, ...]:
+    """The note on recorded hyperparameters that the space does not have, if there are any.
+
+    It is a warning where the space has one that no run has: the two may be one, renamed.
+    """
+    lacking = _sum_up([c for c in coverage if c.task not in bundled], "lacking")
+    if not lacking:
+        return ()
+    n_kept = sum(c.n_kept for c in coverage)
+    listed = _listed([f"{name} in {n}" for name, n in lacking])
+    note = (
+        "Hyperparameters of the runs that this search does not have are ignored:"
+        f" {listed} of {n_kept} recorded runs."
+    )
+    if unknown := _unknown(coverage):
+        note += (
+            f" The search has {_listed(unknown)}, which no run has. If two of these are one by"
+            " different names, rename it in the runs or in the search; else nothing need be done."
+        )
+    return (note,)
+
+
+def _unknown(coverage: Sequence[Coverage]) -> list[str]:
+    """Hyperparameters that had to be imputed in runs of a task, and that no task has."""
+    shared = {name for covered in coverage for name in covered.shared}
+    return [name for name, _ in _sum_up(coverage, "imputed") if name not in shared]
+
+
+def _listed(parts: Sequence[str]) -> str:
+    more = len(parts) - _MOST_NAMES
+    shown = [*parts[:_MOST_NAMES], f"{more} more"] if more > 0 else parts
+    return " and ".join(shown)
 
 
 def warn_of_ranges(coverage: Sequence[Coverage]) -> tuple[str, ...]:
-    """Those of the notes that are warnings: of memories that lie outside a range."""
+    """Warnings of memories that lie outside a range."""
     beyond = {name: found for c in coverage for name, found in c.beyond.items()}
     return tuple(
         f"{name} was recorded from {found.least:g} to {found.most:g}, and {found.n_outside} of"

@@ -16,6 +16,7 @@ from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.meta.alignment import AlignOptions, Reading, complete, read_runs
 from automl_plugins.meta.coverage import Coverage, MemoryMismatch
 from automl_plugins.meta.edges import doubt_edges
+from automl_plugins.meta.recorded import guess_ranges
 from automl_plugins.meta.tasks import (
     MetaTask,
     meta_feature_names_of,
@@ -133,12 +134,15 @@ class MetaDataset:
         vector_space = VectorSpace(space)
         known = [_describe(name, group) for name, group in by_name.items()]
         full = [list(map(_at_full_budget, group)) for group in by_name.values()]
+        # By all of them: a column of few runs may be choices by chance.
+        guessed = guess_ranges(vector_space, every)
         readings = [
             read_runs(
                 vector_space,
                 [values for record in group for values in record.configurations],
                 size=task.size,
                 records=group,
+                guessed=guessed,
             )
             for task, group in zip(known, full, strict=True)
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
@@ -16,8 +16,14 @@ from automl_plugins._arguments import describe, did_you_mean, hint_of_seed
 from automl_plugins.addresses import as_path, check_exists, is_to_come
 from automl_plugins.arrays import FloatArray
 from automl_plugins.frameworks import owner_of
-from automl_plugins.meta.bundled import LEARNERS, bundled
-from automl_plugins.meta.coverage import MemoryMismatch, note_coverage, warn_of_ranges
+from automl_plugins.meta.bundled import LEARNERS, bundled, bundled_among
+from automl_plugins.meta.coverage import (
+    Coverage,
+    MemoryMismatch,
+    note_coverage,
+    note_names,
+    warn_of_coverage,
+)
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.tasks import read_meta_features
 from automl_plugins.newest import Newest
@@ -199,7 +205,8 @@ class AlignedMemory(Protocol):
     """A memory that aligns itself to search spaces.
 
     If it has a ``logger``, messages on it during the search are logged there; if it has
-    ``learner_in(space)``, see ``TaskMemory.learner_in``, explanations name the learner.
+    ``learner_in(space)``, see ``TaskMemory.learner_in``, explanations name the learner; and
+    ``settle(space)``, see ``TaskMemory.settle``, is called once the whole search space is known.
     """
 
     def on(self, space: VectorSpace) -> MetaDataset:
@@ -275,8 +282,10 @@ class TaskMemory:
         self.logger = logger
         self._learner = memory if isinstance(memory, str) and memory in LEARNERS else ""
         self.known: Known = []
+        self._bundled: frozenset[str] = frozenset()
         self.exclude: frozenset[str] = frozenset()
         self._noted: set[str] = set()
+        self._settled = False
         self._nothing = ""  # why there is nothing in a memory that is filling
         self._aligned: Newest[MetaDataset | str] = Newest()
         try:
@@ -284,6 +293,7 @@ class TaskMemory:
                 raise MemoryMismatch(f"There is no database {memory!r} yet.")
             known = read_memory(memory)
             self.known = _informative(known, logger)
+            self._bundled = bundled_among(self.known)
             if task in self.names:
                 self.exclude = frozenset({task})
                 logger.info(f"Task {task!r} is in the memory; its own runs there are left out.")
@@ -321,6 +331,13 @@ class TaskMemory:
             raise MemoryMismatch(found, final=not self.growing)
         return found
 
+    def settle(self, space: VectorSpace) -> None:
+        """Log what a search space lacks that has grown until now; once, at the first call."""
+        if self.growing and not self._settled:
+            self._settled = True
+            coverage = self.on(space).coverage
+            self._log(note_names(coverage, self._bundled), coverage)
+
     def learner_in(self, space: VectorSpace) -> str:
         """The name of the bundled memory that was asked for; empty for any other memory."""
         return self._learner
@@ -337,12 +354,18 @@ class TaskMemory:
             dataset = open_memory(self.known, space.space, exclude=self.exclude)
         except ValueError as error:
             return str(error)
-        warnings = warn_of_ranges(dataset.coverage) if self.chosen else ()
-        for note in note_coverage(dataset.coverage):
+        notes = note_coverage(dataset.coverage, self._bundled)
+        # What a space lacks that grows may be asked for by the next trial, see ``settle``.
+        later = note_names(dataset.coverage, self._bundled) if self.growing else ()
+        self._log([note for note in notes if note not in later], dataset.coverage)
+        return dataset
+
+    def _log(self, notes: Iterable[str], coverage: Sequence[Coverage]) -> None:
+        warnings = warn_of_coverage(coverage, self._bundled) if self.chosen else ()
+        for note in notes:
             if note not in self._noted:  # most are the same in every form of a space that grows
                 self._noted.add(note)
                 self.logger.log(logging.WARNING if note in warnings else logging.INFO, note)
-        return dataset
 
     def _only_itself(self) -> str:
         return (

@@ -20,7 +20,7 @@ from ConfigSpace.hyperparameters import CategoricalHyperparameter, Constant, Hyp
 
 from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.spaces.restriction import Range, domain_of
-from automl_plugins.spaces.values import to_number
+from automl_plugins.spaces.values import numbers_of, read, to_number
 
 Unit = Literal["count", "fraction"]
 
@@ -31,6 +31,7 @@ _COUNTED: Final = {
     "min_samples_split": "n_rows",
 }
 _AT_END: Final = re.compile(rf"(?:^|[._:/])({'|'.join(_COUNTED)}|gamma|max_depth)$")
+_NO_LIMIT: Final = (-1.0, 0.0)  # as a ``max_depth``
 _DEEP: Final = 20.0  # stands for trees of any depth, see ``meaning``
 
 
@@ -90,8 +91,29 @@ def read_no_limit(hyperparameter: Hyperparameter[Any, Any], numbers: FloatArray)
     if _last_part(hyperparameter.name) != "max_depth":
         return numbers
     domain = domain_of(hyperparameter)
-    least = domain.low if isinstance(domain, Range) else min(map(to_number, domain))
-    return np.where(np.isin(numbers, (-1.0, 0.0)) & (least >= 1.0), _DEEP, numbers)
+    least = domain.low if isinstance(domain, Range) else np.nanmin(numbers_of(domain))
+    return np.where(np.isin(numbers, _NO_LIMIT) & (least >= 1.0), _DEEP, numbers)
+
+
+def no_limit_among(name: str, choices: Sequence[Any], numbers: FloatArray) -> FloatArray:
+    """Index (n,) of the choice that means no limit where the number does; NaN where none does.
+
+    It is None, or the other one of the numbers of ``read_no_limit``.
+    """
+    means = (read(choice) if isinstance(choice, str) else choice for choice in choices)
+    found = [i for i, value in enumerate(means) if value is None or to_number(value) in _NO_LIMIT]
+    if _last_part(name) != "max_depth" or not found:
+        return np.full(len(numbers), np.nan)
+    return np.where(np.isin(numbers, _NO_LIMIT), found[0], np.nan)
+
+
+def without_no_limit(choices: FloatArray) -> FloatArray:
+    """Choices as numbers (k,), NaN for a -1 beside positive ones: no number is near to it.
+
+    It stands for what has no limit, and would be the nearest one of 0 and 1.
+    """
+    is_lone = (choices == -1.0) & (np.count_nonzero(choices <= 0.0) == 1)
+    return np.where(is_lone, np.nan, choices) if (choices > 0.0).any() else choices
 
 
 def in_unit(

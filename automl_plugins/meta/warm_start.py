@@ -32,7 +32,8 @@ from automl_plugins.spaces.vector_space import VectorSpace
 
 from . import designs
 from .alignment import align
-from .coverage import note_coverage, warn_of_ranges
+from .bundled import bundled_among
+from .coverage import note_coverage, warn_of_coverage
 from .designs import InitialDesign
 from .memories import Memory, names_of, note_unknown, open_memory, read_memory
 
@@ -151,8 +152,9 @@ def advise(
             f"The task has {n} of the memory's {len(known)} meta-features: is it of the same"
             " kind, and described in the same way?"
         )
-    notes += note_coverage(dataset.coverage)
-    for warning in warn_of_ranges(dataset.coverage):
+    packaged = bundled_among(records)
+    notes += note_coverage(dataset.coverage, packaged)
+    for warning in warn_of_coverage(dataset.coverage, packaged):
         logger.warning(warning)
     notes += note_unknown("exclude", exclude, names_of(records))
     return Advice(_add_notes(found, k, notes), dataset, described)

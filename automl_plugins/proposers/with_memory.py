@@ -60,6 +60,10 @@ class WithFallback:
         try:
             if not memory.waits(space, history):
                 memory.on(space)
+                # A first trial has the space of the memory, if that is all there is.
+                complete = bool((history.status == Status.COMPLETE).any())
+                if complete and not may_branch(space, history):
+                    settle(memory, space)
                 return self.proposer.propose(space, history, streams, k, fixed)
         except MemoryMismatch as mismatch:
             # Else the space may fit after some more trials, and a warning would be premature.
@@ -88,9 +92,16 @@ def check_fits(memory: AlignedMemory, space: VectorSpace) -> None:
     """
     try:
         memory.on(space)
+        settle(memory, space)
     except MemoryMismatch as mismatch:
         if not mismatch.expected:
             raise
+
+
+def settle(memory: AlignedMemory, space: VectorSpace) -> None:
+    """Tell a memory that the whole search space is known, if it asks for that."""
+    if own := getattr(memory, "settle", None):
+        own(space)
 
 
 def may_branch(space: VectorSpace, history: History) -> bool:

@@ -203,7 +203,8 @@ class TaskRecord:
             loss: Column of the loss; missing for a run that failed.
             parameters: Columns of the hyperparameters; None takes all that nothing else names.
             seconds: Column of the durations: numbers of seconds, or timedeltas.
-            space: The space that was searched.
+            space: The space that was searched; without it a memory takes a column of numbers for
+                a range where most of them are no choices of its search.
             maximize: Whether ``loss`` is a score, larger is better.
             meta_features: Properties of the data.
 

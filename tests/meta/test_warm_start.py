@@ -122,6 +122,9 @@ def test_what_becomes_of_the_runs_is_told(memory: Any) -> None:
     assert design.notes == ("40 of 80 recorded runs are left out because of model in 40.",)
     space = ConfigurationSpace({"model": ["svm", "forest"], "C": (0.1, 1000.0), "new": (0, 4)})
     assert advise(space, memory, k=2, task=TASK).design.notes == (
+        "Hyperparameters of the runs that this search does not have are ignored: depth in 40 of 80"
+        " recorded runs. The search has new, which no run has. If two of these are one by"
+        " different names, rename it in the runs or in the search; else nothing need be done.",
         "C is outside the range of this search in 8 of 80 recorded runs: there the nearest value"
         " inside counts, and nothing need be done.",
         "new is missing in 80 of 80 recorded runs and is imputed.",

@@ -17,7 +17,7 @@ from automl_plugins.meta.memories import TaskMemory
 from automl_plugins.meta.recognition import RecognisedMemory
 from automl_plugins.meta.transfer import BlendedTemplate
 from automl_plugins.proposers.proposal import Proposal, SurrogateFailure
-from automl_plugins.proposers.with_memory import SuggestedStart, WithFallback
+from automl_plugins.proposers.with_memory import SuggestedStart, WithFallback, check_fits
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -165,3 +165,20 @@ def test_each_kind_of_trouble_is_warned_of_once(caplog: pytest.LogCaptureFixture
             assert proposer.propose(VECTORS, NOTHING, Streams(0), k).vector[0] == 0.123
     found = [message.partition(". ")[0] for message in caplog.messages]
     assert found == ["A model failed", "Nothing fits"]
+
+
+def test_a_memory_is_told_once_the_space_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory, told = a_memory(), list[VectorSpace]()
+    monkeypatch.setattr(memory, "settle", told.append)
+    proposer = WithFallback(Afterwards(), Afterwards(), memory=memory)
+    rows = np.array([[0.0, 0.5], [1.0, 0.5]])
+    one, both = History.of(rows[:1], [1.0]), History.of(rows, [1.0, 2.0])
+    failed = History.of(rows, [np.nan] * 2, status=[Status.FAILED] * 2)
+    for history in (NOTHING, one, failed):
+        proposer.propose(VECTORS, history, Streams(0), len(history.vectors))
+    assert not told
+    proposer.propose(VECTORS, both, Streams(0), 2)
+    assert told == [VECTORS]
+    check_fits(memory, VECTORS)
+    assert told == [VECTORS] * 2
+    check_fits(RecognisedMemory(), VECTORS)  # which has nothing to say then

@@ -206,6 +206,40 @@ def test_the_first_study_of_a_storage_may_learn_from_it(
     assert explain(study.trials[0]).origin == "suggested"
 
 
+@pytest.mark.parametrize("asks", ["at once", "on a branch", "says before"])
+def test_a_name_that_no_trial_asks_for_is_a_warning(
+    asks: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    rng = np.random.default_rng(0)
+    rows = [{"x": rng.random(), "lr": rng.random()} for _ in range(8)]
+    memory = [TaskRecord(task, rows[i:], rng.random(8 - i)) for i, task in enumerate("ab")]
+
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0, 1)
+        if asks == "on a branch":
+            if trial.suggest_categorical("solver", ["sgd", "none"]) == "sgd":
+                x += trial.suggest_float("lr", 0, 1)
+            return x
+        return x + trial.suggest_float("learning_rate", 0, 1)
+
+    def warned() -> list[str]:
+        messages = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+        return [m for m in dict.fromkeys(messages) if "this search does not have" in m]
+
+    optuna.logging.enable_propagation()
+    told = "lr in 15 of 15 recorded runs. The search has learning_rate, which no run has."
+    known = {name: FloatDistribution(0, 1) for name in ("x", "learning_rate")}
+    options: Any = {"search_space": known} if asks == "says before" else {}
+    sampler = BlendedSampler(memory, seed=1, **options)
+    assert [told in message for message in warned()] == [True] * (asks == "says before")
+    study = optuna.create_study(sampler=sampler)
+    if asks == "on a branch":  # the first trials do not ask for it
+        for _ in range(2):
+            study.enqueue_trial({"solver": "none"})
+    study.optimize(objective, 4)
+    assert [told in message for message in warned()] == [True] * (asks != "on a branch")
+
+
 # --- bad input --------------------------------------------------------------------------------
 
 
