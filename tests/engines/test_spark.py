@@ -25,7 +25,7 @@ from automl_plugins.adapters.hyperopt import (
     record,
     weighted,
 )
-from automl_plugins.adapters.hyperopt.trials import read_trial
+from automl_plugins.adapters.hyperopt.trials import finished_documents, read_trial
 from hyperopt import (
     JOB_STATE_DONE,
     JOB_STATE_ERROR,
@@ -198,7 +198,8 @@ def test_trials_fail_and_kill_their_worker(recipe: Any, spark: Any, tmp_path: Pa
         assert member_trust(trials)
     if recipe in (bandit, weighted):
         report = arm_report(trials, SPACE)
-        assert report.records.arm.tolist() == [option_of(d) for d in documents]
+        ended = finished_documents(trials)
+        assert report.records.arm.tolist() == [option_of(document) for document in ended]
     with MetaStore(tmp_path / "memory.db") as store:
         record(objective, store, "spark").add(trials, SPACE)
         (task,) = store.records()
