@@ -247,6 +247,20 @@ class MetaDataset:
         """Losses of complete runs (N,), NaN for all others."""
         return np.where(self.status == Status.COMPLETE, self.losses, np.nan)
 
+    @cached_property
+    def unknown(self) -> BoolArray:
+        """Mask (d,) of the hyperparameters that no run has."""
+        if self.imputed is None:
+            return np.zeros(len(self.space), dtype=bool)
+        return np.asarray(self.imputed.all(axis=0))
+
+    @cached_property
+    def arbitrary(self) -> BoolArray:
+        """Mask (d,) of the ``unknown`` ones that do not decide which others are active."""
+        mask = self.unknown.copy()
+        mask[list(self.vector_space.deciding)] = False
+        return mask
+
     def meta_feature_names(self) -> tuple[str, ...]:
         """Names of all meta-features that any task has, in order of first appearance."""
         return meta_feature_names_of(self.tasks)

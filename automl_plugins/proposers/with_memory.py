@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from automl_plugins._arguments import check_integer
-from automl_plugins.arrays import BoolArray, FloatArray
+from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.coverage import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs import diverse
@@ -124,7 +124,7 @@ def as_remembered(
     a new one. So these values become those that the ``vectors`` (n, d) made of the memory have in
     common, or the ``fixed`` ones (d,).
     """
-    unknown = _unknown(dataset)
+    unknown = dataset.unknown
     if not unknown.any() or not len(vectors):
         return history
     # The choice among the algorithms of several memories has other values in other vectors.
@@ -136,11 +136,10 @@ def as_remembered(
     return replace(history, vectors=np.where(replaced, shared, known))
 
 
-def _unknown(dataset: MetaDataset) -> BoolArray:
-    """Mask (d,) of the parameters that no run of a memory has."""
-    if dataset.imputed is None:
-        return np.zeros(len(dataset.space), dtype=bool)
-    return np.asarray(dataset.imputed.all(axis=0))
+def _as_recorded(dataset: MetaDataset, vectors: FloatArray) -> FloatArray:
+    """Suggestions (n, d) without differences in what no run has, which the design made."""
+    made = dataset.arbitrary & ~np.isnan(vectors)
+    return np.where(made, np.fmax.reduce(vectors, initial=0.0), vectors)
 
 
 class SuggestedStart:
@@ -187,8 +186,10 @@ class SuggestedStart:
             vectors = self._suggestions(space)
             if fixed is not None:
                 vectors = self._with_fixed(space, vectors, fixed)
-            seen = as_remembered(history, self.memory.on(space), vectors, fixed)
-            fresh = ~Repeats(space, seen, k).among(vectors) & space.agrees(vectors, fixed)
+            dataset = self.memory.on(space)
+            recorded = _as_recorded(dataset, vectors)
+            seen = as_remembered(history, dataset, recorded, fixed)
+            fresh = ~Repeats(space, seen, k).among(recorded) & space.agrees(vectors, fixed)
             if fresh.any():
                 vector = vectors[np.flatnonzero(fresh)[0]].copy()
                 return Proposal(
@@ -213,7 +214,7 @@ class SuggestedStart:
         self, space: VectorSpace, vectors: FloatArray, fixed: FloatArray
     ) -> FloatArray:
         """The suggestions with the fixed values (d,) of what no run has."""
-        changed = np.where(_unknown(self.memory.on(space)) & ~np.isnan(fixed), fixed, vectors)
+        changed = np.where(self.memory.on(space).unknown & ~np.isnan(fixed), fixed, vectors)
         # On another branch the suggestion would lose values, or lack some.
         same = (np.isnan(space.activate(changed)) == np.isnan(vectors)).all(axis=1)
         return np.where(same[:, None], changed, vectors)

@@ -12,6 +12,7 @@ from ConfigSpace import (
     ConfigurationSpace,
     EqualsCondition,
     Float,
+    ForbiddenEqualsClause,
     GreaterThanCondition,
     InCondition,
     Integer,
@@ -22,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from automl_plugins.meta import MetaDataset, TaskRecord
-from automl_plugins.meta.imputation import impute
+from automl_plugins.meta.imputation import impute, spread
 from automl_plugins.spaces.values import to_values, to_vector
 from automl_plugins.spaces.vector_space import VectorSpace
 
@@ -183,3 +184,71 @@ def test_runs_of_other_branches_are_left_out() -> None:
     # Trees alone: both of its hyperparameters depend on the booster, which is not asked for.
     trees = ConfigurationSpace({"rate": (0.1, 0.9), "depth": (1, 9)})
     assert MetaDataset.from_records([record], trees).losses.tolist() == [1.0]
+
+
+# --- what is suggested of hyperparameters that no run has --------------------------------------
+
+
+def suggested(space: ConfigurationSpace, *runs: dict[str, Any], unknown: str) -> list[Any]:
+    """The values of ``unknown``, which no run has, in configurations made of the runs."""
+    vectors = VectorSpace(space)
+    rows = np.array([to_vector(space, run) for run in runs])
+    mask = np.array([name == unknown for name in vectors.names])
+    found = spread(vectors, rows, mask)
+    known = ~mask
+    np.testing.assert_array_equal(found[:, known], rows[:, known])
+    return [run.get(unknown) for run in to_values(space, found)]
+
+
+@pytest.mark.parametrize(
+    ("unknown", "default", "expected"),
+    [
+        # After a corner and the middle the Sobol sequence has 3/4, 1/4, 3/8, 7/8.
+        (Float("z", (0.0, 1.0)), 0.5, [0.5, 0.75, 0.25, 0.375, 0.875]),
+        (Float("z", (1.0, 10000.0), log=True), 100.0, [100.0, 1000.0, 10.0, 10**1.5, 10**3.5]),
+        (Integer("z", (1, 8), default=3), 3, [3, 6, 2, 4, 8]),
+        (Categorical("z", ["a", "b", "c"], default="c"), "c", ["c", "c", "a", "b", "c"]),
+    ],
+)
+def test_values_that_no_run_has_are_spread(
+    unknown: Any, default: Any, expected: list[Any]
+) -> None:
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    space.add(unknown)
+    runs = [{"x": x, "z": default} for x in (0.1, 0.2, 0.3, 0.4, 0.5)]
+    found = suggested(space, *runs, unknown="z")
+    assert found == (pytest.approx(expected) if isinstance(default, float) else expected)
+    assert suggested(space, *runs[:1], unknown="z") == found[:1]
+
+
+def test_columns_are_spread_in_ways_of_their_own() -> None:
+    space = VectorSpace(ConfigurationSpace({name: (0.0, 1.0) for name in "abcx"}))
+    rows = np.full((7, 4), 0.5)
+    found = spread(space, rows, np.array([True, True, True, False]))
+    assert (found[0] == 0.5).all() and (found[:, 3] == 0.5).all()
+    # Sobol: each lies in an octant of its own.
+    assert len({*map(tuple, found[1:, :3] >= 0.5)}) == 6
+
+
+def test_what_was_chosen_forbidden_or_inactive_is_not_spread() -> None:
+    space = ConfigurationSpace({"x": (0.0, 1.0), "z": (0.0, 1.0), "c": ["a", "b"]})
+    chosen = [{"x": 0.5, "z": 0.3, "c": "a"}] * 3
+    assert suggested(space, *chosen, unknown="z") == pytest.approx([0.3] * 3)
+    space.add(ForbiddenEqualsClause(space["c"], "b"))
+    allowed = [{"x": x, "z": 0.5, "c": "a"} for x in (0.1, 0.2, 0.3)]
+    assert suggested(space, *allowed, unknown="c") == ["a", "a", "a"]
+    conditional = ConfigurationSpace({"c": ["a", "b"], "z": (0.0, 1.0)})
+    conditional.add(EqualsCondition(conditional["z"], conditional["c"], "b"))
+    runs: list[dict[str, Any]] = [{"c": "b", "z": 0.5}, {"c": "a"}, {"c": "b", "z": 0.5}]
+    assert suggested(conditional, *runs, unknown="z") == [0.5, None, 0.25]
+
+
+def test_what_is_arbitrary_decides_nothing_and_no_run_has_it() -> None:
+    recorded = ConfigurationSpace({"depth": (1, 9), "rate": (0.1, 0.9)})
+    runs = [{"depth": 3, "rate": 0.2}, {"depth": 4, "rate": 0.4}]
+    record = TaskRecord("t", runs, np.array([0.1, 0.2]), space=recorded)
+    dataset = MetaDataset.from_records([record], pipelines())
+    names = np.array(dataset.vector_space.names)
+    assert {*names[dataset.unknown]} == {"algorithm", "booster", "scaler"}
+    assert {*names[dataset.arbitrary]} == {"scaler"}
+    assert not MetaDataset.from_records([record]).unknown.any()

@@ -12,6 +12,7 @@ from ConfigSpace import ConfigurationSpace
 from automl_plugins._arguments import check_integer
 from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.dataset import MetaDataset
+from automl_plugins.meta.imputation import spread
 from automl_plugins.meta.tasks import TaskDescription, describe_task
 from automl_plugins.records.trial import finite_or_none
 from automl_plugins.spaces.values import to_values
@@ -53,7 +54,8 @@ class Design(Sequence[Suggestion]):
 
     Attributes:
         method: Name of the design.
-        suggestions: The configurations, distinct.
+        suggestions: The configurations, distinct. A hyperparameter that no run of the memory has
+            is at its default in the first one, and spread over its range in the others.
         notes: What the user should know: which fall-back was taken, and why.
 
     Example::
@@ -130,6 +132,7 @@ def make_design(
     notes: tuple[str, ...],
 ) -> Design:
     """A design of ``vectors`` (k, d), with scores (k,) and reasons (k)."""
+    vectors = spread(memory.vector_space, vectors, memory.arbitrary)
     values: Sequence[Mapping[str, object]] = to_values(memory.space, vectors)
     found = zip(vectors, values, map(float, scores), reasons, strict=True)
     return Design(method, tuple(Suggestion(*fields) for fields in found), notes)
