@@ -39,9 +39,10 @@ class MetaInitialDesign(AbstractInitialDesign):
 
     All suggestions are made on construction, so a memory that does not fit is refused there.
 
-    A run is continued with other suggestions, because others have recorded into the memory, by
-    ``GBQRFacade`` and ``AutoFacade``; it keeps those with which it began. SMAC's own facades ask
-    at the keyboard then, unless the suggestions are made once and kept, see ``design``.
+    When a run is taken up again the memory may suggest others, because somebody has recorded into
+    it. ``GBQRFacade`` and ``AutoFacade`` then continue the run if its scenario has a name, and
+    keep the suggestions with which it began. SMAC's own facades ask at the keyboard, unless the
+    suggestions are made once and kept, see ``design``.
 
     Args:
         scenario: The scenario; its ``configspace`` is matched with the memory by names.

@@ -24,6 +24,7 @@ from ConfigSpace import Configuration
 from known_runs import TASK, loss, model_space, records
 from smac import HyperparameterOptimizationFacade
 from smac.facade.abstract_facade import AbstractFacade
+from smac.initial_design import LatinHypercubeInitialDesign
 from smac_runs import QUICK, StopAfter, facade, few_candidates, origins, scenario, search
 
 from automl_plugins.meta import MetaStore, TaskRecord
@@ -59,7 +60,7 @@ CHOOSES: dict[str, dict[str, Any]] = {
 def made(folder: Path, memory: Any = EARLY, n: int = 10, **given: Any) -> AbstractFacade:
     """A run with a name; ``given`` are options of the design, and parts of the facade."""
     design = given.pop("initial_design", MetaInitialDesign)
-    own = ("design", "mode", "n_configs", "meta_features", "additional_configs", "k")
+    own = ("design", "mode", "n_configs", "meta_features", "additional_configs", "k", "default")
     options = {name: given.pop(name) for name in own if name in given}
     if design is MetaInitialDesign:
         options = {"n_configs": 4, "mode": "replace", **options}
@@ -69,6 +70,8 @@ def made(folder: Path, memory: Any = EARLY, n: int = 10, **given: Any) -> Abstra
         "name": "mine",
         "overwrite": False,
     }
+    if (default := options.pop("default", None)) is not None:
+        options["default"] = default(scenario(folder, model_space(), n_trials=n))
     design = partial(design, memory=memory, **options)
     return facade(folder, n_trials=n, **parts | given, initial_design=design)
 
@@ -221,10 +224,11 @@ def test_nearest_tasks_by_default_are_others_and_more_by_now(tmp_path: Path) -> 
     [
         {"design": "portfolio"},
         {"mode": "add"},
+        {"default": partial(LatinHypercubeInitialDesign)},
         {"initial_design": KNNInitialDesign, "mode": "replace"},
         {"crash_cost": 1.0},
     ],
-    ids=["design", "mode", "class", "scenario"],
+    ids=["design", "mode", "default", "class", "scenario"],
 )
 def test_another_memory_excuses_nothing_else(tmp_path: Path, changed: dict[str, Any]) -> None:
     search(made(tmp_path, **CHOOSES["proposer"], callbacks=[StopAfter(5)]))
@@ -237,7 +241,7 @@ def test_the_log_says_that_the_suggestions_are_not_used(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("smac.facade.abstract_facade.setup_logging", lambda level: None)
-    logging.getLogger("smac").setLevel(logging.INFO)
+    caplog.set_level(logging.INFO, logger="smac")
 
     def run(memory: Any) -> GBQRFacade:
         own = scenario(tmp_path, model_space(), name="mine")
@@ -302,7 +306,7 @@ def test_smac_asks_what_to_do_with_suggestions_of_another_space(
 
 
 def kept(path: Path, make: Callable[[], MetaInitialDesign]) -> Any:
-    """As in docs/memory.md."""
+    """As in docs/recipes.md."""
     if not path.exists():
         path.write_bytes(pickle.dumps(make().suggestions))
     return pickle.loads(path.read_bytes())
