@@ -10,7 +10,7 @@ import logging
 import time
 import warnings
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from inspect import GEN_CLOSED, getgeneratorstate, isgenerator
 from itertools import chain
@@ -30,18 +30,12 @@ from smac.runhistory import StatusType, TrialInfo, TrialValue
 from smac.runner.abstract_runner import AbstractRunner
 from smac.runner.dask_runner import DaskParallelRunner
 
+from .continuing import BEGUN, continuation
+
 _logger = logging.getLogger("smac.automl_plugins")
 
 #: Seconds to wait for Dask to restart a worker when there is none.
 _PATIENCE = 300
-
-#: What may differ in the scenario of a run that is continued, by name.
-_LIMITS = ("n_trials", "walltime_limit", "cputime_limit")
-#: What of its initial design, by name in ``meta``: its size follows from the number of trials.
-_SIZES = ("n_configs", "default_configs", "suggestions", "notes")
-
-#: Entry of ``meta`` of a continued run, see ``_begun``.
-_BEGUN = "automl_plugins:begun"
 
 #: How the origins of configurations begin that come after the initial design.
 _SEARCHED = ("Proposer: ", "Acquisition Function Maximizer", "Random Search")
@@ -198,7 +192,8 @@ class _Loop(SMBO):
 
     Those that were ``asked`` for, or that workers of Dask still run, do not. A search that was
     interrupted while it looked for a configuration looks again, where SMAC would end it. A run is
-    continued with other limits, too, where SMAC would ask at the keyboard what to do with it.
+    continued with other limits, and after its memory has changed, too (see ``continuing``), where
+    SMAC would ask at the keyboard what to do with it.
     """
 
     def __init__(self, asked: list[TrialInfo], **parts: Any) -> None:
@@ -210,19 +205,24 @@ class _Loop(SMBO):
 
     def _initialize_state(self) -> None:
         """That of SMAC, which compares the scenario with the file of the run that is there."""
-        scenario, resized = self._scenario, False
+        scenario, found = self._scenario, None
         if not self._overwrite and self.exists(folder := scenario.output_directory):
             known = Scenario.load(folder)
             # Saving also writes the space, which what SMAC compares leaves out.
             same_space = scenario.configspace == known.configspace
-            if same_space and scenario != known and _continues(scenario, known):
-                resized = _design(scenario) != _begun(known)["initial_design"]
-                scenario.meta[_BEGUN] = _begun(known)
+            if same_space and scenario != known:
+                found = continuation(scenario, known)
+            if found is not None:
+                scenario.meta[BEGUN] = found.begun
                 if scenario != known:
                     scenario.save()
         super()._initialize_state()
+        if found is not None and found.design is not None:
+            _logger.info("The suggestions are others than when the run began: it keeps its own.")
+            self._intensifier.config_selector._initial_design_configs = found.design
         origins = [config.origin or "" for config in self._runhistory.get_configs()]
-        if resized and any(origin.startswith(_SEARCHED) for origin in origins):
+        searched = any(origin.startswith(_SEARCHED) for origin in origins)
+        if found is not None and found.resized and searched:
             # The initial design has been evaluated. One of another size may have other points.
             self._intensifier.config_selector._initial_design_configs = []
         # It may have been saved as finished within lower limits.
@@ -281,47 +281,6 @@ class _Loop(SMBO):
 def _is_closed(generator: Iterator[Any]) -> bool:
     """Whether a generator has ended, by itself or by an exception."""
     return isgenerator(generator) and getgeneratorstate(generator) == GEN_CLOSED
-
-
-def _continues(scenario: Scenario, known: Scenario) -> bool:
-    """Whether a scenario differs from that of a run only in limits and what follows from them."""
-    begun, new = _begun(known), _design(scenario)
-    first = begun["initial_design"]
-    if _unlimited(scenario) != _unlimited(known):
-        return False
-    if new == first:
-        return True
-    return (
-        scenario.n_trials != begun["n_trials"]
-        and all(new.get(n) == first.get(n) for n in (new.keys() | first.keys()) - {*_SIZES})
-        and all(a == b for a, b in zip(_suggested(new), _suggested(first), strict=False))
-    )
-
-
-def _begun(scenario: Scenario) -> dict[str, Any]:
-    """Number of trials and initial design with which a run has begun."""
-    first = {"n_trials": scenario.n_trials, "initial_design": _design(scenario)}
-    return dict(scenario.meta.get(_BEGUN, first))
-
-
-def _design(scenario: Scenario) -> dict[str, Any]:
-    """The initial design as it is stored."""
-    stored = Scenario.make_serializable(scenario)["_meta"]
-    return dict(stored.get("initial_design", {}))
-
-
-def _suggested(design: Mapping[str, Any]) -> list[Any]:
-    return [suggestion["configuration"] for suggestion in design.get("suggestions", ())]
-
-
-def _unlimited(scenario: Scenario) -> dict[str, Any]:
-    """What SMAC compares of a scenario, but its limits and its initial design."""
-    compared = Scenario.make_serializable(scenario)
-    for name in _LIMITS:
-        del compared[name]
-    for name in ("initial_design", _BEGUN):
-        compared["_meta"].pop(name, None)
-    return compared
 
 
 class _Surviving:

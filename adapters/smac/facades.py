@@ -61,6 +61,7 @@ class GBQRFacade(Facade):
     cutoffs; not those that ``ask`` of the same facade returned. A new facade continues the run of
     a scenario with the same ``name`` also if its ``n_trials`` or limits of time are others; an
     initial design that has been evaluated stays as it is, though its size may follow from them.
+    One of a memory stays as the run began it, though the memory may suggest others by then.
 
     With several workers (of Dask) a trial that kills its process counts as crashed, and the search
     continues. Dask first retries it on three other workers, unless

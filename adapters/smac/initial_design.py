@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection
 from typing import Any, TypedDict, Unpack
 
@@ -24,16 +25,24 @@ from automl_plugins.meta.warm_start import (
 from automl_plugins.records.trial import finite_or_none
 from automl_plugins.spaces.values import as_configuration, to_values
 
+from .continuing import SUGGESTED
 from .trials import adopt
 
-SUGGESTED = ", suggested by earlier tasks"  # end of the origin of such a configuration
+_logger = logging.getLogger("smac.automl_plugins")
+
 _MOST = 25  # suggestions by default, as in auto-sklearn
+_SHARE = 0.25  # of the trials, as in SMAC's own designs
 
 
 class MetaInitialDesign(AbstractInitialDesign):
     """The suggestions of a memory for the task, for ``initial_design=`` of any facade.
 
     All suggestions are made on construction, so a memory that does not fit is refused there.
+
+    When a run is taken up again the memory may suggest others, because somebody has recorded into
+    it. ``GBQRFacade`` and ``AutoFacade`` then continue the run if its scenario has a name, and
+    keep the suggestions with which it began. SMAC's own facades ask at the keyboard, unless the
+    suggestions are made once and kept, see ``design``.
 
     Args:
         scenario: The scenario; its ``configspace`` is matched with the memory by names.
@@ -45,7 +54,8 @@ class MetaInitialDesign(AbstractInitialDesign):
         y: Its target.
         meta_features: Its meta-features instead. Without either all known tasks weigh the same.
             They are part of ``meta``: a run that is to be continued needs the same ones.
-        design: A design of ``automl_plugins.meta``, its name, or the ``Design`` it has returned.
+        design: A design of ``automl_plugins.meta``, its name, or the ``Design`` it has returned,
+            such as the ``suggestions`` of another ``MetaInitialDesign``, which may be pickled.
         mode: ``"add"``: suggestions, then the whole default design; ``"part"``: suggestions take
             the first places of it; ``"replace"``: suggestions only.
         n_configs: Number of suggestions; None takes the size of the default design, half of it
@@ -53,8 +63,9 @@ class MetaInitialDesign(AbstractInitialDesign):
         default: The design that suggestions are added to or replace; None takes that of
             ``HyperparameterOptimizationFacade``, Sobol points. For another facade pass its
             ``get_initial_design(scenario)``.
-        max_ratio: Share of the trials that suggestions and default design may take; unlike in
-            SMAC's own designs the default is 1.
+        max_ratio: Share of the trials that suggestions and default design may take. None does not
+            limit ``n_configs``, unlike SMAC's own designs, but warns if more than half of the
+            trials are suggestions.
         additional_configs: Configurations that come last.
         seed: Seed of the default design; None takes the scenario's.
         exclude: Names of tasks of the memory to leave out: this one itself, where its runs are
@@ -90,19 +101,20 @@ class MetaInitialDesign(AbstractInitialDesign):
         mode: WarmStart = "part",
         n_configs: int | None = None,
         default: AbstractInitialDesign | None = None,
-        max_ratio: float = 1.0,
+        max_ratio: float | None = None,
         additional_configs: list[Configuration] | None = None,
         seed: int | None = None,
         exclude: Collection[str] = (),
     ) -> None:
         check_kind(type(self).__name__, scenario, Scenario, "a Scenario first, then the memory")
         space = scenario.configspace
-        check_share("max_ratio", max_ratio)
+        ratio = 1.0 if max_ratio is None else max_ratio
+        check_share("max_ratio", ratio)
         additional = _check_configurations(additional_configs or [], space)
         usual = _usual(scenario, default, seed)
         k = n_suggestions(mode, len(usual), n_configs)
         k = min(k, _MOST) if n_configs is None else k
-        self.suggestions, dataset, task = advise(
+        self.suggestions, _, task = advise(
             space, memory, k=k, X=X, y=y, task=meta_features, design=design, exclude=exclude
         )
         suggested = [as_configuration(space, s.vector) for s in self.suggestions]
@@ -114,8 +126,8 @@ class MetaInitialDesign(AbstractInitialDesign):
         more = [config for config in additional if config not in self._configs]
         n_additional = len(more) + scenario.use_default_config
         n = len(self._configs)
-        if max_ratio < 1:  # as SMAC cuts it
-            n = min(n, int(max(1, max_ratio * scenario.n_trials)))
+        if ratio < 1:  # as SMAC cuts it
+            n = min(n, int(max(1, ratio * scenario.n_trials)))
         if n + n_additional > scenario.n_trials:
             raise ValueError(
                 f"{len(suggested)} suggestions, {len(rest)} configurations of the default design"
@@ -125,15 +137,18 @@ class MetaInitialDesign(AbstractInitialDesign):
         super().__init__(
             scenario,
             n_configs=len(self._configs),
-            max_ratio=max_ratio,
+            max_ratio=ratio,
             additional_configs=more,
             seed=seed,
         )
-        described = None if task is None else {n: finite_or_none(v) for n, v in task.items()}
-        sizes = None
-        if dataset is not None:
-            sizes = {"tasks": len(dataset.tasks), "runs": len(dataset)}
-            sizes["hyperparameters"] = len(dataset.space)
+        if max_ratio is None and len(suggested) > max(1, scenario.n_trials / 2):
+            _logger.warning(
+                f"{len(suggested)} of the {scenario.n_trials} trials, more than half, are"
+                f" suggestions of the memory. Lower {self._number}, or pass max_ratio=1 if that is"
+                " meant."
+            )
+        described = {name: finite_or_none(value) for name, value in (task or {}).items()}
+        # Nothing that one more run in the memory changes: no scores, reasons, notes or sizes.
         self._meta = {
             "name": type(self).__name__,
             "n_configs": self._n_configs,
@@ -143,17 +158,8 @@ class MetaInitialDesign(AbstractInitialDesign):
             "design": name_of(design),
             "mode": mode,
             "default": SobolInitialDesign.__name__ if default is None else type(default).__name__,
-            "memory": sizes,
-            "meta_features": described,
-            "suggestions": [
-                {
-                    "configuration": dict(s.configuration),
-                    "score": finite_or_none(s.score),
-                    "reason": s.reason,
-                }
-                for s in self.suggestions
-            ],
-            "notes": list(self.suggestions.notes),
+            "meta_features": described or None,
+            "suggestions": [{"configuration": dict(s.configuration)} for s in self.suggestions],
         }
 
     @property
@@ -176,7 +182,7 @@ class KNNOptions(TypedDict, total=False):
     y: Any
     meta_features: TaskDescription
     default: AbstractInitialDesign | None
-    max_ratio: float
+    max_ratio: float | None
     additional_configs: list[Configuration] | None
     seed: int | None
     exclude: Collection[str]
@@ -186,12 +192,15 @@ class KNNInitialDesign(MetaInitialDesign):
     """The best configuration of each of the k nearest tasks (Feurer 2015, auto-sklearn).
 
     Nearest by L1 distance of meta-features, see ``automl_plugins.meta.knn``; without any, the
-    greedy portfolio. auto-sklearn replaces the default design by them, with k = 25.
+    greedy portfolio. As in auto-sklearn they replace the default design. It takes k = 25 whatever
+    the budget; here they are no more than a quarter of the trials unless you say so.
 
     Args:
         scenario: The scenario.
         memory: The memory.
-        k: Number of suggestions; no more than the scenario has trials.
+        k: Number of suggestions; no more than the scenario has trials. None takes a quarter of
+            the trials, as SMAC's own designs do, or ``max_ratio`` of them: at least one, at most
+            25.
         mode: How the default design is used.
         **options: The other arguments of ``MetaInitialDesign``; its errors apply, too.
 
@@ -208,7 +217,7 @@ class KNNInitialDesign(MetaInitialDesign):
         scenario: Scenario,
         memory: Memory,
         *,
-        k: int = 25,
+        k: int | None = None,
         mode: WarmStart = "replace",
         **options: Unpack[KNNOptions],
     ) -> None:
@@ -216,6 +225,11 @@ class KNNInitialDesign(MetaInitialDesign):
         check_kind(name, scenario, Scenario, "a Scenario first, then the memory")
         known = ("k", "mode", *KNNOptions.__annotations__)
         refuse_foreign(name, options, known, {"design": "it is knn", "n_configs": "it is k"})
+        if k is None:
+            ratio = options.get("max_ratio")
+            ratio = _SHARE if ratio is None else ratio
+            check_share("max_ratio", ratio)
+            k = max(1, min(_MOST, int(ratio * scenario.n_trials)))
         check_integer("k", k, 1)
         others = len(options.get("additional_configs") or ()) + scenario.use_default_config
         n = max(1, min(k, scenario.n_trials - others))

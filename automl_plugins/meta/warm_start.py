@@ -120,7 +120,8 @@ def advise(
         design: A design, its name, or the ``Design`` that one has returned, whose configurations
             are then fitted to the space.
         exclude: Names of tasks to leave out: the new one itself, where its runs go to the same
-            store. A search that is taken up again is then advised as it was.
+            store. A search that is taken up again is then advised as it was, unless others have
+            recorded meanwhile.
 
     Returns:
         The design has at most k distinct configurations of the space; its notes say if there are

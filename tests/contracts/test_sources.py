@@ -259,4 +259,7 @@ def test_without_their_framework_places_are_refused_in_plain_words(
 
 def test_a_design_of_smac_reads_a_storage(places: dict[str, tuple[Any, Names]]) -> None:
     design = MetaInitialDesign(scenario(), places["address"][0], n_configs=2)
-    assert design.meta["memory"]["tasks"] == 2
+    known = [record("s1", 0.1), record("s2", 0.8)]
+    assert str(design.suggestions) == str(
+        MetaInitialDesign(scenario(), known, n_configs=2).suggestions
+    )

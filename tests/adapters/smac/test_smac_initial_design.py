@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import pickle
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -91,11 +93,16 @@ def test_runs_of_smac_are_a_memory(tmp_path: Path) -> None:
     )
     with quiet():
         facade.optimize()
+    losses = [value.cost for value in facade.runhistory.values()]
     folder = facade.scenario.output_directory
     given: list[Any] = [facade, folder, str(folder), [facade], {"first": facade.runhistory}]
     found = [MetaInitialDesign(scenario(tmp_path), memory, n_configs=3) for memory in given]
     assert all(each.meta == found[0].meta for each in found) and len(found[0].suggestions) == 3
-    assert found[0].meta["memory"] == {"tasks": 1, "runs": 8, "hyperparameters": 3}
+    assert all(str(each.suggestions) == str(found[0].suggestions) for each in found)
+    assert (
+        told(found[0].suggestions.configurations)[0]
+        == told(facade.runhistory.get_configs())[int(np.argmin(losses))]
+    )
     with pytest.raises(ValueError, match="give the Scenario a name"):
         MetaInitialDesign(scenario(tmp_path), facade.runhistory)  # of which task?
     for wrong in ({"first": 1}, [facade, 1], RandomFacade):
@@ -108,7 +115,7 @@ def test_a_misspelt_task_that_is_to_be_left_out_is_noted(
 ) -> None:
     name = memory.tasks[0].name
     design = MetaInitialDesign(scenario(tmp_path), memory, exclude=[f"{name}x"])
-    assert any(f"Did you mean '{name}'?" in note for note in design.meta["notes"])
+    assert any(f"Did you mean '{name}'?" in note for note in design.suggestions.notes)
 
 
 def test_numbers_that_nobody_gave(tmp_path: Path, memory: MetaDataset) -> None:
@@ -136,7 +143,68 @@ def test_suggestions_are_not_cut_unless_told_to(tmp_path: Path, memory: MetaData
     cut = MetaInitialDesign(own, memory, n_configs=9, max_ratio=0.25)
     assert told(cut.select_configurations()) == told(cut.suggestions.configurations)[:3]
     assert cut.meta["n_configs"] == 3
-    assert len(KNNInitialDesign(scenario(tmp_path, 8), memory).suggestions) == 8
+    assert len(KNNInitialDesign(scenario(tmp_path, 8), memory, k=25).suggestions) == 8
+
+
+@pytest.mark.parametrize(
+    ("n_trials", "options", "n"),
+    [
+        (2, {}, 1),
+        (20, {}, 5),
+        (30, {}, 7),
+        (30, {"mode": "part"}, 7),
+        (100, {}, 25),
+        (500, {}, 25),
+        (20, {"max_ratio": 0.5}, 10),
+        (20, {"max_ratio": 1.0}, 20),
+        (500, {"max_ratio": 1}, 25),
+        (20, {"k": 7}, 7),
+        (20, {"k": 30}, 20),
+        (20, {"k": 7, "max_ratio": 0.25}, 5),
+    ],
+)
+def test_nearest_tasks_take_a_quarter_of_the_trials_unless_told_to_take_more(
+    tmp_path: Path, n_trials: int, options: dict[str, Any], n: int
+) -> None:
+    memory = MetaDataset.from_records(records(30))
+    # Each task knows the same ten configurations: the notes say how many were asked for.
+    design = KNNInitialDesign(scenario(tmp_path, n_trials), memory, **options)
+    asked = [note for note in design.suggestions.notes if "suggestions were asked for" in note]
+    n_suggested = min(n, len(design.suggestions))
+    assert n_suggested == n or asked == [
+        f"{n} suggestions were asked for, there are {n_suggested}."
+    ]
+    assert design.meta["n_configs"] == (n_suggested if "mode" not in options else 7)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "warned"),
+    [
+        (KNNInitialDesign, {}, False),
+        (KNNInitialDesign, {"k": 5}, False),
+        (KNNInitialDesign, {"k": 6}, "6 of the 10 trials, more than half.* Lower k, or pass"),
+        (KNNInitialDesign, {"k": 6, "mode": "part"}, "6 of the 10 trials"),
+        (KNNInitialDesign, {"k": 25}, "10 of the 10 trials"),
+        (KNNInitialDesign, {"k": 6, "max_ratio": 1}, False),
+        (KNNInitialDesign, {"max_ratio": 0.9}, False),
+        (MetaInitialDesign, {}, False),
+        (MetaInitialDesign, {"n_configs": 5}, False),
+        (MetaInitialDesign, {"n_configs": 6}, "6 of the 10 trials.* Lower n_configs, or pass"),
+        (MetaInitialDesign, {"n_configs": 6, "max_ratio": 1.0}, False),
+    ],
+)
+def test_suggestions_that_take_more_than_half_of_the_trials_are_warned_of(
+    tmp_path: Path,
+    memory: MetaDataset,
+    caplog: pytest.LogCaptureFixture,
+    kind: Any,
+    options: dict[str, Any],
+    warned: Any,
+) -> None:
+    kind(scenario(tmp_path, 10), memory, **options)
+    said = [r for r in caplog.records if r.levelno >= logging.WARNING]
+    assert [r.name for r in said] == ["smac.automl_plugins"] * bool(warned)
+    assert all(re.search(warned, r.message) for r in said)
 
 
 # --- equal configurations, additional ones --------------------------------------------------
@@ -170,7 +238,7 @@ def test_the_default_configuration_is_added(tmp_path: Path, memory: MetaDataset)
     assert told(configs)[-1] == told([default])[0] and len(configs) == 3
     added = MetaInitialDesign(own, memory, n_configs=2, mode="add").select_configurations()
     assert told(added).count(told([default])[0]) == 1
-    knn = KNNInitialDesign(scenario(tmp_path, 4, use_default_config=True), memory)
+    knn = KNNInitialDesign(scenario(tmp_path, 4, use_default_config=True), memory, k=25)
     assert len(knn.suggestions) == 3
 
 
@@ -184,11 +252,13 @@ def test_meta_is_json_and_tells_the_whole_design(tmp_path: Path, memory: MetaDat
     meta = json.loads(json.dumps(design.meta, allow_nan=False))
     assert meta["name"] == "KNNInitialDesign"
     assert (meta["design"], meta["mode"], meta["seed"]) == ("knn", "part", 1)
-    assert meta["memory"] == {"tasks": 8, "runs": 80, "hyperparameters": 3}
     assert meta["meta_features"] == {"NumberOfInstances": 420.0, "ClassEntropy": None}
     assert [s["configuration"] for s in meta["suggestions"]] == design.suggestions.configurations
-    for suggestion in meta["suggestions"]:
-        assert 0 <= suggestion["score"] <= 1 and "the best on t" in suggestion["reason"]
+    # Nothing that another task in the memory changes.
+    assert not {"memory", "notes"} & meta.keys()
+    assert all(s.keys() == {"configuration"} for s in meta["suggestions"])
+    for suggestion in design.suggestions:
+        assert 0 <= suggestion.score <= 1 and "the best on t" in suggestion.reason
     everything = [s["configuration"] for s in meta["suggestions"]] + meta["default_configs"]
     assert told(everything) == told(design.select_configurations())
 
@@ -230,9 +300,9 @@ def test_data_and_notes(tmp_path: Path, memory: MetaDataset) -> None:
     X, y = np.random.default_rng(0).normal(size=(420, 2)), np.arange(420) % 2
     design = MetaInitialDesign(own, memory, X=X, y=y)
     assert design.meta["meta_features"]["NumberOfInstances"] == 420.0
-    assert design.meta["notes"] == []
-    assert "count alike" in MetaInitialDesign(own, memory).meta["notes"][0]
-    few = MetaInitialDesign(own, memory, n_configs=20).meta["notes"]
+    assert design.suggestions.notes == ()
+    assert "count alike" in MetaInitialDesign(own, memory).suggestions.notes[0]
+    few = MetaInitialDesign(own, memory, n_configs=20).suggestions.notes
     assert "20 suggestions were asked for, there are 10." in few
 
 

@@ -1,0 +1,134 @@
+"""Which SMAC runs are continued: what of a scenario may differ from the file of its run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ConfigSpace import Configuration, ConfigurationSpace
+from smac import Scenario
+
+from automl_plugins.spaces.values import as_configuration, to_vector
+
+#: End of the origin of a configuration that a memory has suggested.
+SUGGESTED = ", suggested by earlier tasks"
+
+#: Entry of ``meta`` of a continued run, see ``begun_with``.
+BEGUN = "automl_plugins:begun"
+
+#: What may differ in the scenario of a run that is continued, by name.
+_LIMITS = ("n_trials", "walltime_limit", "cputime_limit")
+#: What of its initial design, by name in ``meta``: its size follows from the number of trials.
+_SIZES = ("n_configs", "default_configs", "suggestions", "notes", "memory")
+#: What follows from a memory, into which others may have recorded since the run began. Notes and
+#: the size of the memory are in the files of earlier versions only.
+_ADVISED = (*_SIZES, "additional_configs", "meta_features")
+
+
+class Continuation(NamedTuple):
+    """How a run is continued whose scenario is not that of its file."""
+
+    begun: dict[str, Any]  # see ``begun_with``
+    resized: bool  # its initial design has another size, which follows from the limits
+    design: list[Configuration] | None  # to be evaluated instead of that of the scenario
+
+
+def continuation(scenario: Scenario, known: Scenario) -> Continuation | None:
+    """How the run of ``known`` is continued; None if more differs than may.
+
+    Limits may, and what follows from them or from a memory. A run keeps the suggestions with which
+    it began: others would come in addition to those that have been evaluated.
+    """
+    if _unlimited(scenario) != _unlimited(known):
+        return None
+    begun, new = begun_with(known), design_of(scenario)
+    first = begun["initial_design"]
+    if new == first:
+        return Continuation(begun, False, None)
+    if scenario.n_trials != begun["n_trials"] and _is_resized(new, first):
+        return Continuation(begun, True, None)
+    if not _is_advised_anew(new, first):
+        return None
+    if _configurations(new) == _configurations(first):
+        return Continuation(begun, False, None)
+    try:
+        return Continuation(begun, False, _rebuild(first, scenario.configspace))
+    except ValueError:  # a file that somebody has changed
+        return None
+
+
+def begun_with(scenario: Scenario) -> dict[str, Any]:
+    """Number of trials and initial design with which a run has begun."""
+    first = {"n_trials": scenario.n_trials, "initial_design": design_of(scenario)}
+    return dict(scenario.meta.get(BEGUN, first))
+
+
+def design_of(scenario: Scenario) -> dict[str, Any]:
+    """The initial design as it is stored."""
+    stored = Scenario.make_serializable(scenario)["_meta"]
+    return dict(stored.get("initial_design", {}))
+
+
+def _unlimited(scenario: Scenario) -> dict[str, Any]:
+    """What SMAC compares of a scenario, but its limits and its initial design."""
+    compared = Scenario.make_serializable(scenario)
+    for name in _LIMITS:
+        del compared[name]
+    for name in ("initial_design", BEGUN):
+        compared["_meta"].pop(name, None)
+    return compared
+
+
+# --- two initial designs, as they are stored --------------------------------------------------
+
+
+def _is_resized(new: Mapping[str, Any], first: Mapping[str, Any]) -> bool:
+    """Whether two designs differ only in their sizes."""
+    pairs = zip(_suggested(new), _suggested(first), strict=False)
+    return _agree(new, first, _SIZES) and all(a == b for a, b in pairs)
+
+
+def _is_advised_anew(new: Mapping[str, Any], first: Mapping[str, Any]) -> bool:
+    """Whether two designs differ only in what they have from a memory."""
+    if not ("suggestions" in new and "suggestions" in first and _agree(new, first, _ADVISED)):
+        return False
+    # Without any in the memory those of the task are not computed.
+    described = [design.get("meta_features") for design in (new, first)]
+    if all(described) and described[0] != described[1]:
+        return False
+    # An additional configuration that is suggested, too, is no additional one.
+    return all(
+        config in _configurations(other)
+        for design, other in ((new, first), (first, new))
+        for config in design.get("additional_configs", ())
+    )
+
+
+def _agree(new: Mapping[str, Any], first: Mapping[str, Any], but: tuple[str, ...]) -> bool:
+    return all(new.get(name) == first.get(name) for name in (new.keys() | first.keys()) - {*but})
+
+
+def _suggested(design: Mapping[str, Any]) -> list[Any]:
+    return [suggestion["configuration"] for suggestion in design.get("suggestions", ())]
+
+
+def _configurations(design: Mapping[str, Any]) -> list[Any]:
+    """Values of the configurations of a design with suggestions, in order."""
+    found = [*_suggested(design), *design.get("default_configs", ())]
+    return [*found[: design.get("n_configs")], *design.get("additional_configs", ())]
+
+
+def _rebuild(design: Mapping[str, Any], space: ConfigurationSpace) -> list[Configuration]:
+    """Its configurations, with their origins; ValueError if one is not of the space."""
+    suggested, usual = _suggested(design), design.get("default_configs", ())
+    found = []
+    for values in _configurations(design):
+        config = as_configuration(space, to_vector(space, values))
+        config.check_valid_configuration()
+        config.origin = "Initial design"  # as SMAC calls additional ones
+        if values in suggested:
+            config.origin = f"Initial Design: {design.get('design')}{SUGGESTED}"
+        elif values in usual:
+            config.origin = f"Initial Design: {design.get('default')}"
+        found.append(config)
+    return found
