@@ -60,7 +60,7 @@ Places = dict[str, set[int]]
 
 @dataclass(frozen=True)
 class Choice:
-    """An ``hp.choice`` or ``hp.pchoice``: its label and the node that switches."""
+    """An ``hp.choice``, ``hp.pchoice`` or switch on ``hp.randint``: its label and that node."""
 
     label: str
     switch: Any
@@ -72,11 +72,14 @@ class Choice:
 
     @property
     def probabilities(self) -> tuple[float, ...] | None:
-        """Of the options of an ``hp.pchoice``; None for ``hp.choice``."""
-        distribution = self.switch.pos_args[0].arg["obj"]
-        if distribution.name != "categorical":
+        """Of the options of an ``hp.pchoice``; None if all are equally likely."""
+        distribution = index_param(self.switch).arg["obj"]
+        if distribution.name == "categorical":
+            return tuple(float(p) for p in pyll.rec_eval(distribution.arg["p"]))
+        first, end = ends_of(distribution) or (0, len(self.options))
+        if end - first == len(self.options):
             return None
-        return tuple(float(p) for p in pyll.rec_eval(distribution.arg["p"]))
+        return tuple(float(first <= i < end) / (end - first) for i in range(len(self.options)))
 
     @property
     def possible(self) -> tuple[int, ...]:
@@ -106,7 +109,9 @@ def choices(expr: Any) -> dict[str, Choice]:
     found: dict[str, Choice] = {}
     for node in nodes(expr):
         if (label := find_switched(node)) is not None:
-            found.setdefault(label, Choice(label, node))
+            # An ``hp.randint`` may be the index of several switches: the longest has all options.
+            each = (found.get(label), Choice(label, node))
+            found[label] = max(filter(None, each), key=lambda choice: len(choice.options))
     return found
 
 
@@ -128,9 +133,30 @@ def label_of(param: Any) -> str:
 
 def find_switched(node: Any) -> str | None:
     """Label of the choice that a node switches on; None for any other node."""
-    if node.name != "switch" or node.pos_args[0].name != "hyperopt_param":
+    if node.name != "switch" or (param := index_param(node)) is None:
         return None
-    return label_of(node.pos_args[0])
+    distribution = param.arg["obj"]
+    if distribution.name == "randint":
+        ends = ends_of(distribution)
+        if ends is None or not 0 <= ends[0] < ends[1] < len(node.pos_args):
+            return None
+    return label_of(param) if distribution.name in ("randint", "categorical") else None
+
+
+def index_param(switch: Any) -> Any:
+    """The ``hyperopt_param`` that is the index of a switch; None for any other expression."""
+    index = switch.pos_args[0]
+    while index.name == "int":  # Hyperopt wraps ``hp.randint``
+        index = index.pos_args[0]
+    return index if index.name == "hyperopt_param" else None
+
+
+def ends_of(randint: Any) -> tuple[int, int] | None:
+    """The first value and the end of a ``randint``; None if they depend on hyperparameters."""
+    if depends(randint):
+        return None
+    low, high = constant(randint, "low"), constant(randint, "high")
+    return (0, int(low)) if high is None else (int(low), int(high))  # ``randint`` of one number
 
 
 def nodes(expr: Any, values: Mapping[str, Any] | None = None) -> Iterator[Any]:
@@ -168,6 +194,8 @@ def depends(expr: Any) -> bool:
 def constant(distribution: Any, name: str) -> Any:
     """An argument of a distribution, evaluated; None if it is not given."""
     argument = distribution.arg.get(name)
+    if isinstance(argument, pyll.Literal):
+        return argument.obj
     return pyll.rec_eval(argument) if isinstance(argument, pyll.Apply) else None
 
 
@@ -184,7 +212,7 @@ def describe(node: Any) -> str:
 
 
 def foreign_switches(expr: Any) -> list[Any]:
-    """Switches other than ``hp.choice`` whose option depends on hyperparameters."""
+    """Switches that are no ``Choice`` and whose option depends on hyperparameters."""
     switches = (node for node in pyll.dfs(expr) if node.name == "switch")
     return [n for n in switches if find_switched(n) is None and depends(n.pos_args[0])]
 
@@ -286,15 +314,20 @@ def restrict(expr: Any, parts: Mapping[str, Part]) -> Any:
     replaced by that option, without its label.
     """
     new: dict[Any, Any] = {}
+    indices: dict[str, Any] = {}  # of the choices that are restricted, by label
     for node in pyll.dfs(expr):
         switched = find_switched(node)
         kept = None if switched is None else parts.get(switched)  # "" is a label like any other
         if isinstance(kept, tuple):
             options = [new[node.pos_args[1 + i]] for i in kept]
-            switch = pyll.scope.switch(new[node.pos_args[0]], *options)
+            switch = pyll.scope.switch(indices[str(switched)], *options)
             new[node] = switch if len(kept) > 1 else options[0]
-        elif node.name == "hyperopt_param" and label_of(node) in parts:
-            new[node] = _restrict_param(node, parts[label_of(node)])
+        elif node.name == "hyperopt_param" and (label := label_of(node)) in parts:
+            part = parts[label]
+            new[node] = indices[label] = _restrict_param(node, part)
+            if isinstance(part, tuple) and len(part) > 1:
+                # For what else uses an ``hp.randint``, where the numbers have a meaning.
+                new[node] = pyll.scope.switch(new[node], *part)
         else:
             new[node] = node.clone_from_inputs([new[i] for i in node.inputs()])
     return new[expr]

@@ -5,7 +5,7 @@ Hyperopt                         ConfigSpace
 ===============================  ===============================================================
 ``choice``, ``pchoice``          categorical, with weights; what is in its options is conditional,
                                  and an option with probability 0 is forbidden
-``randint``                      integer
+``randint``                      integer; as the index of a ``switch`` like ``choice``
 ``uniform``, ``loguniform``      float, on a log scale
 ``normal``                       normal float between two quantiles, 0.0001 and 0.9999
 ``lognormal``                    float on a log scale between the same quantiles
@@ -67,8 +67,11 @@ from ._pyll import (
     constant,
     depends,
     describe,
+    ends_of,
     expression,
     foreign_switches,
+    index_param,
+    label_of,
     labels,
     places_of,
     simplify,
@@ -280,7 +283,7 @@ def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
 
     Raises:
         ValueError: For an expression that ConfigSpace cannot express: a range that depends on
-            another hyperparameter, a switch that is not an ``hp.choice``.
+            another hyperparameter, a switch on anything but ``hp.choice`` or ``hp.randint``.
         TypeError: For a ``ConfigurationSpace``.
     """
     if isinstance(space, ConfigurationSpace):
@@ -290,10 +293,7 @@ def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
     expr = pyll.as_apply(space)
     foreign = foreign_switches(expr)
     if foreign and not lenient:
-        raise ValueError(
-            f"The option of a switch depends on an expression, {describe(foreign[0].pos_args[0])}:"
-            " write it as hp.choice or hp.pchoice."
-        )
+        raise ValueError(_why_foreign(foreign[0]))
     stand_ins = {label for node in foreign for part in node.pos_args[1:] for label in labels(part)}
     params, places = places_of(expr)
     found = {label: c for label, c in choices(expr).items() if label not in stand_ins}
@@ -331,6 +331,22 @@ def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
             limits.append(ForbiddenEqualsClause(translated[label], options[label][i]))
     translated.add(limits)
     return PyllSpace(expr, translated, options, frozenset(stand_ins))
+
+
+def _why_foreign(switch: Any) -> str:
+    """Why one of ``foreign_switches`` is no choice, and what to do."""
+    param = index_param(switch)
+    drawn = None if param is None else param.arg["obj"]
+    ends = ends_of(drawn) if drawn is not None and drawn.name == "randint" else None
+    if ends is not None:
+        return (
+            f"{label_of(param)!r} is drawn from range{ends}, but its switch has options 0 to"
+            f" {len(switch.pos_args) - 2}: give it a range among these."
+        )
+    return (
+        f"The option of a switch depends on an expression, {describe(switch.pos_args[0])}: write"
+        " it as hp.choice or hp.pchoice."
+    )
 
 
 # --- one hyperparameter ----------------------------------------------------------------------

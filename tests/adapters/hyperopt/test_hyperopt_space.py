@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.hyperopt import gbqr, translate
+from automl_plugins.adapters.hyperopt import bandit, boasf, gbqr, translate
+from automl_plugins.adapters.hyperopt._pyll import labels, restrict
 from automl_plugins.adapters.hyperopt.space import is_space
 from ConfigSpace import Configuration, ConfigurationSpace
 from ConfigSpace.hyperparameters import (
@@ -18,10 +19,10 @@ from ConfigSpace.hyperparameters import (
     UniformFloatHyperparameter,
     UniformIntegerHyperparameter,
 )
-from hyperopt import Domain, Trials, fmin, hp, rand, space_eval, tpe
+from hyperopt import Domain, Trials, fmin, hp, pyll, rand, space_eval, tpe
 from hyperopt.pyll import scope
 from hyperopt.pyll.stochastic import sample
-from hyperopt_runs import values_of
+from hyperopt_runs import minimise, values_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -205,6 +206,77 @@ def test_what_is_below_another_option_is_left_out() -> None:
     assert known.labels({"x": names[0], "y": 0.5}) == {"x": 0}
 
 
+# --- switches --------------------------------------------------------------------------------
+
+#: The index of a switch on three options, and the options that it reaches.
+INDICES: dict[str, tuple[Any, tuple[int, ...]]] = {
+    "randint": (hp.randint("i", 3), (0, 1, 2)),
+    "randint, whole": (scope.int(hp.randint("i", 3)), (0, 1, 2)),
+    "low > 0": (hp.randint("i", 1, 3), (1, 2)),
+    "by name": (hp.randint("i", low=1, high=2), (1,)),
+    "too few": (hp.randint("i", 2), (0, 1)),
+    "bare": (scope.hyperopt_param("i", scope.randint(1, 3)), (1, 2)),
+    "weights": (
+        scope.int(scope.hyperopt_param("i", scope.categorical((0.5, 0.0, 0.5)))),
+        (0, 2),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", INDICES)
+def test_a_switch_on_a_random_integer_is_a_choice(name: str) -> None:
+    index, reached = INDICES[name]
+    options = [["a", hp.uniform("p", 0, 1)], ["b", hp.uniform("q", 5, 6)], ["c"]]
+    space = {"m": scope.switch(index, *options)}
+    known = translate(space)
+    found: Any = known.space["i"]
+    assert list(found.choices) == ["a", "b", "c"] and found.size == 3
+    assert [i for i, p in enumerate(found.probabilities) if p] == list(reached)
+    np.testing.assert_allclose(found.probabilities[list(reached)], 1 / len(reached))
+    for drawn in draws(space, 20):
+        assert known.values(drawn)["i"] == space_eval(space, drawn)["m"][0]
+        assert known.labels(known.values(drawn)) == drawn
+    algos = (tpe.suggest, gbqr, bandit, boasf(max_evals=20, split=2))
+    for algo in algos[: None if len(reached) > 1 else 2]:
+        seen: list[str] = []
+
+        def objective(config: dict[str, Any], seen: list[str] = seen) -> float:
+            seen.append(config["m"][0])
+            return float(sum(config["m"][1:]))
+
+        trials = minimise(objective, space, algo, 20)
+        assert set(seen) == {"abc"[i] for i in reached}
+        assert objective(space_eval(space, trials.argmin)) == min(trials.losses())
+
+
+def shared_index() -> dict[str, Any]:
+    """An index that is a value of its own, and decides in two switches."""
+    i = hp.randint("i", 3)
+    wide = [{"t": "x"}, {"t": "y", "u": hp.uniform("u", 0, 1)}, {"t": "z"}, {"t": "never"}]
+    return {"i": i, "short": scope.switch(i, "a", "b", "c"), "wide": scope.switch(i, *wide)}
+
+
+def test_an_index_may_have_several_switches() -> None:
+    space = shared_index()
+    known = translate(space)
+    assert known.options == {"i": ("x", "y", "z", "never")}
+    assert [str(condition) for condition in known.space.conditions] == ["u | i in {'y'}"]
+    for drawn in draws(space, 20):
+        assert known.values(drawn)["i"] == space_eval(space, drawn)["wide"]["t"]
+    below = {"s": scope.switch(hp.randint("i", 2), 0, 1, hp.uniform("never", 0, 1))}
+    assert set(translate(below).space) == {"i", "never"}
+
+
+def test_a_restricted_index_keeps_its_numbers_elsewhere() -> None:
+    space = pyll.as_apply(shared_index())
+    left = restrict(space, {"i": (1, 2)})
+    found = [space_eval(left, {"i": i, "u": 0.5}) for i in range(2)]
+    assert [(f["i"], f["short"], f["wide"]["t"]) for f in found] == [(1, "b", "y"), (2, "c", "z")]
+    assert labels(left, {"i": 0}) == ("i", "u") and labels(left, {"i": 1}) == ("i",)
+    only = {"i": 2, "short": "c", "wide": {"t": "z"}}
+    assert space_eval(restrict(space, {"i": (2,)}), {}) == only
+
+
 # --- random spaces ---------------------------------------------------------------------------
 
 
@@ -220,7 +292,7 @@ def random_space(rng: np.random.Generator, prefix: str = "", depth: int = 2) -> 
     ]
     for i in range(rng.integers(1, 4)):
         label = f"{prefix}p{i}"
-        kind = rng.integers(7 if depth else 5)
+        kind = rng.integers(8 if depth else 5)
         if kind < 5:
             space[label] = simple[kind](label)
             continue
@@ -230,6 +302,9 @@ def random_space(rng: np.random.Generator, prefix: str = "", depth: int = 2) -> 
         ]
         weighted = [(1 / len(options), option) for option in options]
         space[label] = hp.choice(label, options) if kind == 5 else hp.pchoice(label, weighted)
+        if kind == 7:
+            first = int(rng.integers(len(options)))
+            space[label] = scope.switch(hp.randint(label, first, len(options)), *options)
     return space
 
 
@@ -267,9 +342,22 @@ def test_values_are_what_the_objective_is_given(seed: int) -> None:
         ),
         (lambda: hp.normal("y", hp.randint("m", 3), 1), r"mu of 'y' depends on .*randint\('m'\)"),
         (
-            lambda: scope.switch(scope.int(hp.randint("a", 2)), "x", "y"),
+            lambda: scope.switch(1 - hp.randint("a", 2), "x", "y"),
             r"int\(randint\('a'\)\).*hp.choice",
         ),
+        (
+            lambda: scope.switch(hp.uniformint("a", 0, 1), "x", "y"),
+            r"int\(float\(quniform\('a'\)\)\).*hp.choice",
+        ),
+        (
+            lambda: scope.switch(hp.randint("a", hp.randint("n", 1, 3)), "x", "y"),
+            r"int\(randint\('a'\)\).*hp.choice",
+        ),
+        (
+            lambda: scope.switch(hp.randint("a", 3), "x", "y"),
+            r"'a' .* range\(0, 3\).*0 to 1: give",
+        ),
+        (lambda: scope.switch(hp.randint("a", -1, 2), "x", "y"), r"'a' .* range\(-1, 2\).*0 to 1"),
         (
             lambda: tpe and scope.hyperopt_param("x", scope.GMM1([1.0], [0.0], [1.0])),
             "'x' is drawn from GMM1",
