@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
+from contextlib import closing
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -360,3 +363,19 @@ def test_no_view_of_all_trials_is_kept_for_one_that_is_told_elsewhere() -> None:
     branches(asked)
     optuna.create_study(sampler=sampler)  # a sampler may serve others meanwhile
     assert [asked.view for asked in sampler._asked.values()] == [None]
+
+
+@pytest.mark.filterwarnings("ignore:the 'timedelta' type")  # of the duration
+def test_tables_of_trials_can_be_counted_and_stored() -> None:
+    """As the FAQ says."""
+    study = optuna.create_study(sampler=GBQRSampler(n_startup_trials=3))
+    study.enqueue_trial({"x": 0.5})
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=6)
+    df = study.trials_dataframe()
+    with pytest.raises(TypeError, match="unhashable type: 'dict'"):
+        df.nunique()
+    text = df.map(lambda value: json.dumps(value) if isinstance(value, dict) else value)
+    for frame in (text, study.trials_dataframe(attrs=("number", "value", "params", "state"))):
+        assert frame.nunique()["number"] == len(frame.drop_duplicates()) == 6
+        with closing(sqlite3.connect(":memory:")) as database:
+            assert frame.to_sql("trials", database) == 6
