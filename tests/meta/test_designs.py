@@ -60,9 +60,10 @@ def memory(n_tasks: int = 15, *, seed: int = 0, described: bool = True) -> MetaD
 @pytest.mark.parametrize("design", ALL)
 def test_what_no_run_has_is_spread(design: InitialDesign) -> None:
     wider = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0), "z": (0.0, 1.0)})
-    made = design(wider, memory(), {"where": 0.3}, 4).configurations
-    assert [configuration.pop("z") for configuration in made] == [0.5, 0.75, 0.25, 0.375]
-    assert made == design(SPACE, memory(), {"where": 0.3}, 4).configurations
+    made = design(wider, memory(), {"where": 0.3}, 8).configurations
+    expected = [0.5] * 5 + [0.75, 0.25, 0.375]  # knn has one for each task, without repetitions
+    assert [run.pop("z") for run in made] == expected[: len(made)] and len(made) > 6
+    assert made == design(SPACE, memory(), {"where": 0.3}, 8).configurations
 
 
 def memory_of(*tasks: dict[float, float], **options: Any) -> MetaDataset:

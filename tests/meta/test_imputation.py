@@ -204,10 +204,10 @@ def suggested(space: ConfigurationSpace, *runs: dict[str, Any], unknown: str) ->
     ("unknown", "default", "expected"),
     [
         # After a corner and the middle the Sobol sequence has 3/4, 1/4, 3/8, 7/8.
-        (Float("z", (0.0, 1.0)), 0.5, [0.5, 0.75, 0.25, 0.375, 0.875]),
-        (Float("z", (1.0, 10000.0), log=True), 100.0, [100.0, 1000.0, 10.0, 10**1.5, 10**3.5]),
-        (Integer("z", (1, 8), default=3), 3, [3, 6, 2, 4, 8]),
-        (Categorical("z", ["a", "b", "c"], default="c"), "c", ["c", "c", "a", "b", "c"]),
+        (Float("z", (0.0, 1.0)), 0.5, [0.75, 0.25, 0.375, 0.875]),
+        (Float("z", (1.0, 10000.0), log=True), 100.0, [1000.0, 10.0, 10**1.5, 10**3.5]),
+        (Integer("z", (1, 8), default=3), 3, [6, 2, 4, 8]),
+        (Categorical("z", ["a", "b", "c"], default="c"), "c", ["c", "a", "b", "c"]),
     ],
 )
 def test_values_that_no_run_has_are_spread(
@@ -215,32 +215,34 @@ def test_values_that_no_run_has_are_spread(
 ) -> None:
     space = ConfigurationSpace({"x": (0.0, 1.0)})
     space.add(unknown)
-    runs = [{"x": x, "z": default} for x in (0.1, 0.2, 0.3, 0.4, 0.5)]
-    found = suggested(space, *runs, unknown="z")
+    runs = [{"x": x / 10, "z": default} for x in range(9)]
+    found, expected = suggested(space, *runs, unknown="z"), [default] * 5 + expected
     assert found == (pytest.approx(expected) if isinstance(default, float) else expected)
-    assert suggested(space, *runs[:1], unknown="z") == found[:1]
+    for n in range(1, 9):
+        assert suggested(space, *runs[:n], unknown="z") == found[:n]
 
 
 def test_columns_are_spread_in_ways_of_their_own() -> None:
     space = VectorSpace(ConfigurationSpace({name: (0.0, 1.0) for name in "abcx"}))
-    rows = np.full((7, 4), 0.5)
+    rows = np.full((11, 4), 0.5)
     found = spread(space, rows, np.array([True, True, True, False]))
-    assert (found[0] == 0.5).all() and (found[:, 3] == 0.5).all()
+    assert (found[:5] == 0.5).all() and (found[:, 3] == 0.5).all()
     # Sobol: each lies in an octant of its own.
-    assert len({*map(tuple, found[1:, :3] >= 0.5)}) == 6
+    assert len({*map(tuple, found[5:, :3] >= 0.5)}) == 6
 
 
 def test_what_was_chosen_forbidden_or_inactive_is_not_spread() -> None:
     space = ConfigurationSpace({"x": (0.0, 1.0), "z": (0.0, 1.0), "c": ["a", "b"]})
-    chosen = [{"x": 0.5, "z": 0.3, "c": "a"}] * 3
-    assert suggested(space, *chosen, unknown="z") == pytest.approx([0.3] * 3)
+    chosen = [{"x": 0.5, "z": 0.3, "c": "a"}] * 7
+    assert suggested(space, *chosen, unknown="z") == pytest.approx([0.3] * 7)
     space.add(ForbiddenEqualsClause(space["c"], "b"))
-    allowed = [{"x": x, "z": 0.5, "c": "a"} for x in (0.1, 0.2, 0.3)]
-    assert suggested(space, *allowed, unknown="c") == ["a", "a", "a"]
+    allowed = [{"x": x / 10, "z": 0.5, "c": "a"} for x in range(7)]
+    assert suggested(space, *allowed, unknown="c") == ["a"] * 7
     conditional = ConfigurationSpace({"c": ["a", "b"], "z": (0.0, 1.0)})
     conditional.add(EqualsCondition(conditional["z"], conditional["c"], "b"))
-    runs: list[dict[str, Any]] = [{"c": "b", "z": 0.5}, {"c": "a"}, {"c": "b", "z": 0.5}]
-    assert suggested(conditional, *runs, unknown="z") == [0.5, None, 0.25]
+    active: dict[str, Any] = {"c": "b", "z": 0.5}
+    runs = [*[active] * 5, {"c": "a"}, active]
+    assert suggested(conditional, *runs, unknown="z") == [0.5] * 5 + [None, 0.25]
 
 
 def test_what_is_arbitrary_decides_nothing_and_no_run_has_it() -> None:

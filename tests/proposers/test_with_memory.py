@@ -149,21 +149,22 @@ def test_what_the_memory_does_not_know_may_have_been_decided() -> None:
 
 def test_what_the_memory_does_not_know_is_spread() -> None:
     wider = ConfigurationSpace({"x": (0.0, 1.0), "c": ["a", "b"], "z": (0.0, 1.0)})
-    vectors, z = VectorSpace(wider), wider.index_of["z"]
-    proposer = SuggestedStart(a_memory(), Afterwards(), n_suggested=3)
+    vectors, z, n = VectorSpace(wider), wider.index_of["z"], 8
+    proposer = SuggestedStart(a_memory(), Afterwards(), n_suggested=n)
     found: list[FloatArray] = []
-    for k in range(3):
+    for k in range(n):
         # As it was evaluated elsewhere, with another value of what is not known.
         history = History.of(np.array(found).reshape(k, 3), np.arange(k, dtype=float))
         history.vectors[:, z] = 0.9
         found.append(proposer.propose(vectors, history, Streams(0), k).vector)
-    assert [vector[z] for vector in found] == [0.5, 0.75, 0.25]
-    np.testing.assert_array_equal(np.delete(found, z, axis=1), SUGGESTED)
+    assert [vector[z] for vector in found] == [0.5] * 5 + [0.75, 0.25, 0.375]
+    known = np.array([s.vector for s in diverse(SPACE, a_memory().on(VECTORS), None, n)])
+    np.testing.assert_array_equal(np.delete(found, z, axis=1), known)
     decided = np.full(3, np.nan)
     decided[z] = 0.6
-    known = History.of(found[0][None], [1.0])
-    second = proposer.propose(vectors, known, Streams(0), 1, decided).vector
-    np.testing.assert_array_equal(second, np.where(decided == 0.6, 0.6, found[1]))
+    first = History.of(np.array(found[:5]), np.arange(5.0))
+    sixth = proposer.propose(vectors, first, Streams(0), 5, decided).vector
+    np.testing.assert_array_equal(sixth, np.where(decided == 0.6, 0.6, found[5]))
 
 
 @pytest.mark.parametrize(
