@@ -252,7 +252,8 @@ class MetaDataset:
         """Mask (d,) of the hyperparameters that no run has."""
         if self.imputed is None:
             return np.zeros(len(self.space), dtype=bool)
-        return np.asarray(self.imputed.all(axis=0))
+        known = ~self.imputed & ~np.isnan(self.vectors)  # without value where it is inactive
+        return np.asarray(self.imputed.any(axis=0) & ~known.any(axis=0))
 
     @cached_property
     def arbitrary(self) -> BoolArray:

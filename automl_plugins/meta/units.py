@@ -91,7 +91,7 @@ def read_no_limit(hyperparameter: Hyperparameter[Any, Any], numbers: FloatArray)
     if _last_part(hyperparameter.name) != "max_depth":
         return numbers
     domain = domain_of(hyperparameter)
-    least = domain.low if isinstance(domain, Range) else np.nanmin(numbers_of(domain))
+    least = domain.low if isinstance(domain, Range) else np.fmin.reduce(numbers_of(domain))
     return np.where(np.isin(numbers, _NO_LIMIT) & (least >= 1.0), _DEEP, numbers)
 
 

@@ -133,7 +133,9 @@ def as_remembered(
         shared = np.where(np.isnan(fixed), shared, fixed)
     known = history.vectors
     replaced = unknown & ~np.isnan(shared) & ~np.isnan(known)
-    return replace(history, vectors=np.where(replaced, shared, known))
+    # With another value of a switch, others are active.
+    vectors = dataset.vector_space.activate(np.where(replaced, shared, known))
+    return replace(history, vectors=vectors)
 
 
 def _as_recorded(dataset: MetaDataset, vectors: FloatArray) -> FloatArray:
@@ -214,7 +216,8 @@ class SuggestedStart:
         self, space: VectorSpace, vectors: FloatArray, fixed: FloatArray
     ) -> FloatArray:
         """The suggestions with the fixed values (d,) of what no run has."""
-        changed = np.where(self.memory.on(space).unknown & ~np.isnan(fixed), fixed, vectors)
+        free = self.memory.on(space).unknown & ~np.isnan(fixed) & ~np.isnan(vectors)
+        changed = np.where(free, fixed, vectors)
         # On another branch the suggestion would lose values, or lack some.
         same = (np.isnan(space.activate(changed)) == np.isnan(vectors)).all(axis=1)
         return np.where(same[:, None], changed, vectors)

@@ -254,3 +254,16 @@ def test_what_is_arbitrary_decides_nothing_and_no_run_has_it() -> None:
     assert {*names[dataset.unknown]} == {"algorithm", "booster", "scaler"}
     assert {*names[dataset.arbitrary]} == {"scaler"}
     assert not MetaDataset.from_records([record]).unknown.any()
+
+
+def test_what_no_run_of_a_branch_has_is_unknown() -> None:
+    recorded = ConfigurationSpace({"model": ["rf", "gb"], "depth": (1, 20)})
+    wider = ConfigurationSpace({"model": ["rf", "gb"], "depth": (1, 20), "rate": (0.0, 1.0)})
+    wider.add(EqualsCondition(wider["rate"], wider["model"], "gb"))
+    runs: list[dict[str, Any]] = [{"model": m, "depth": 3} for m in ("rf", "gb")]
+    record = TaskRecord("t", runs, np.array([0.1, 0.2]), space=recorded)
+    dataset = MetaDataset.from_records([record], wider)
+    assert dataset.unknown.tolist() == [name == "rate" for name in dataset.vector_space.names]
+    # Inactive in all runs, it is not one of which they say nothing.
+    other = MetaDataset.from_records([record.rows({0: runs[0]})], wider)
+    assert not other.unknown.any()

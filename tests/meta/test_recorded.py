@@ -161,6 +161,13 @@ def test_a_depth_without_limit_is_deep_among_choices(known: Any) -> None:
     assert got == {-1: 10, 2: 3, 3: 3, 4: 3, 9: 10} and coverage.clipped == {"max_depth": 2}
 
 
+def test_nothing_is_known_of_a_depth_among_texts() -> None:
+    _, coverage, _ = read(
+        Categorical("max_depth", ["shallow", "deep"]), [0, 2, 3], Integer("max_depth", (0, 12))
+    )
+    assert coverage.imputed == {"max_depth": 3}
+
+
 @pytest.mark.parametrize("known", [None, Integer("n", (0, 12))], ids=["frame", "range"])
 def test_no_number_is_near_to_the_choice_of_no_limit(known: Any) -> None:
     got, coverage, _ = read(Categorical("n", [-1, 3, 10]), [0, 1, 3, 5, 12], known)

@@ -147,6 +147,26 @@ def test_what_the_memory_does_not_know_may_have_been_decided() -> None:
         assert proposer.propose(vectors, nothing, Streams(0), 0, decided).shares == shares
 
 
+def test_a_suggestion_is_known_again_once_its_switch_has_more_below_it() -> None:
+    """In Optuna a hyperparameter may be discovered by a trial that chose its branch."""
+    wider = ConfigurationSpace(
+        {"x": (0.0, 1.0), "c": ["a", "b"], "m": ["p", "q"], "qq": (0.0, 1.0)}
+    )
+    wider.add(EqualsCondition(wider["qq"], wider["m"], "q"))
+    vectors = VectorSpace(wider)
+    proposer = SuggestedStart(a_memory(), Afterwards(), n_suggested=3)
+    nothing = History.of(np.empty((0, 4)), [])
+    first, second = (
+        proposer.propose(vectors, history, Streams(0), k).vector
+        for k, history in enumerate([nothing, History.of(np.full((1, 4), 0.99), [1.0])])
+    )
+    np.testing.assert_array_equal(first, second)  # nothing of it was evaluated
+    evaluated = first.copy()
+    evaluated[wider.index_of["m"]], evaluated[wider.index_of["qq"]] = 1.0, 0.5
+    third = proposer.propose(vectors, History.of(evaluated[None], [1.0]), Streams(0), 1).vector
+    assert third[wider.index_of["x"]] != first[wider.index_of["x"]]
+
+
 def test_what_the_memory_does_not_know_is_spread() -> None:
     wider = ConfigurationSpace({"x": (0.0, 1.0), "c": ["a", "b"], "z": (0.0, 1.0)})
     vectors, z, n = VectorSpace(wider), wider.index_of["z"], 8
