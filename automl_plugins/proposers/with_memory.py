@@ -144,6 +144,16 @@ def _as_recorded(dataset: MetaDataset, vectors: FloatArray) -> FloatArray:
     return np.where(made, np.fmax.reduce(vectors, initial=0.0), vectors)
 
 
+def _with_fixed(dataset: MetaDataset, vectors: FloatArray, fixed: FloatArray) -> FloatArray:
+    """Suggestions (n, d) with the fixed values (d,) of what no run has."""
+    free = dataset.unknown & ~np.isnan(fixed) & ~np.isnan(vectors)
+    changed = np.where(free, fixed, vectors)
+    # On another branch the suggestion would lose values, or lack some.
+    activated = dataset.vector_space.activate(changed)
+    same = (np.isnan(activated) == np.isnan(vectors)).all(axis=1)
+    return np.where(same[:, None], changed, vectors)
+
+
 class SuggestedStart:
     """Proposes the suggestions of the design ``diverse``, each once, then asks another proposer.
 
@@ -185,10 +195,10 @@ class SuggestedStart:
     ) -> Proposal:
         """See ``Proposer.propose``."""
         if len(history.before(k)) < self.n_suggested:
-            vectors = self._suggestions(space)
-            if fixed is not None:
-                vectors = self._with_fixed(space, vectors, fixed)
             dataset = self.memory.on(space)
+            vectors = self._suggestions(space, dataset)
+            if fixed is not None:
+                vectors = _with_fixed(dataset, vectors, fixed)
             recorded = _as_recorded(dataset, vectors)
             seen = as_remembered(history, dataset, recorded, fixed)
             fresh = ~Repeats(space, seen, k).among(recorded) & space.agrees(vectors, fixed)
@@ -201,9 +211,7 @@ class SuggestedStart:
         # There is a memory, so a model that does not use it gives it no share.
         return proposal if proposal.shares is not None else replace(proposal, shares={})
 
-    def _suggestions(self, space: VectorSpace) -> FloatArray:
-        dataset = self.memory.on(space)
-
+    def _suggestions(self, space: VectorSpace, dataset: MetaDataset) -> FloatArray:
         def suggest() -> FloatArray:
             with as_failure("the design of the memory"):
                 found = diverse(space.space, dataset, self.meta_features, self.n_suggested)
@@ -211,13 +219,3 @@ class SuggestedStart:
             return space.canonical(vectors.reshape(-1, space.d))
 
         return self._suggested.get(dataset, suggest)
-
-    def _with_fixed(
-        self, space: VectorSpace, vectors: FloatArray, fixed: FloatArray
-    ) -> FloatArray:
-        """The suggestions with the fixed values (d,) of what no run has."""
-        free = self.memory.on(space).unknown & ~np.isnan(fixed) & ~np.isnan(vectors)
-        changed = np.where(free, fixed, vectors)
-        # On another branch the suggestion would lose values, or lack some.
-        same = (np.isnan(space.activate(changed)) == np.isnan(vectors)).all(axis=1)
-        return np.where(same[:, None], changed, vectors)

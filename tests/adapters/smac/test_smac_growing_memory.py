@@ -21,24 +21,17 @@ from automl_plugins.adapters.smac import (
     MetaInitialDesign,
 )
 from ConfigSpace import Configuration
-from known_runs import TASK, loss, model_space, records
+from known_runs import TASK, model_space, records
 from smac import HyperparameterOptimizationFacade
 from smac.facade.abstract_facade import AbstractFacade
 from smac.initial_design import LatinHypercubeInitialDesign
 from smac_runs import QUICK, StopAfter, facade, few_candidates, origins, scenario, search
+from smac_runs import known_target as target
 
 from automl_plugins.meta import MetaStore, TaskRecord
 from automl_plugins.recipes import gbqr
 
-
-def target(config: Configuration, seed: int = 0) -> float:
-    return loss(config)
-
-
-@pytest.fixture(autouse=True)
-def nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """SMAC asks at the keyboard what to do with a run that it does not continue."""
-    monkeypatch.setattr("builtins.input", lambda question: "abort")
+pytestmark = pytest.mark.usefixtures("nobody_answers")
 
 
 def worst(known: list[TaskRecord]) -> list[TaskRecord]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from automl_plugins.adapters.smac import EIPerSecond, MetaInitialDesign
-from ConfigSpace import Configuration, ConfigurationSpace
-from known_runs import loss, model_space, records
+from ConfigSpace import ConfigurationSpace
+from known_runs import model_space, records
 from smac.facade.abstract_facade import AbstractFacade
 from smac.initial_design import (
     LatinHypercubeInitialDesign,
@@ -18,20 +18,12 @@ from smac.initial_design import (
 )
 from smac.runhistory import TrialInfo
 from smac_runs import QUICK, StopAfter, facade, few_candidates, origins, search
+from smac_runs import known_target as target
 
 from automl_plugins.meta import MetaDataset
 from automl_plugins.recipes import gbqr
 
-
-def target(config: Configuration, seed: int = 0) -> float:
-    return loss(config)
-
-
-@pytest.fixture(autouse=True)
-def nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """SMAC asks at the keyboard what to do with a run that it does not continue."""
-    monkeypatch.setattr("builtins.input", lambda question: "abort")
-
+pytestmark = pytest.mark.usefixtures("nobody_answers")
 
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 
