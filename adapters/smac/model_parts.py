@@ -26,7 +26,7 @@ from automl_plugins.surrogates.base import (
     Surrogate,
     check_surrogate,
     log_expected_improvement,
-    reseed,
+    prepare,
 )
 
 from ._private import Model, space_of
@@ -109,7 +109,9 @@ class SurrogateModel(Model):
                 " infinite crash cost: pass runhistory_encoder=CostEncoder(scenario), or a"
                 " scenario with a finite crash_cost."
             )
-        fitted = reseed(self.surrogate, self._streams.integer("surrogate", n))
+        fitted = prepare(
+            self.surrogate, self._streams.integer("surrogate", n), self._space.implied
+        )
         self._fitted = fitted.fit(features, as_bad_as_the_worst(costs))
         self._running_time = None
         if Y.shape[1] == 2:

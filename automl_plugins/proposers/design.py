@@ -18,16 +18,11 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 from scipy.stats import qmc
 
-from automl_plugins import surrogates
 from automl_plugins.arrays import BoolArray, FloatArray
-from automl_plugins.proposers.targets import successes
-from automl_plugins.records.history import History
 from automl_plugins.spaces.vector_space import VectorSpace
-from automl_plugins.streams import Streams
 
 _BEST_OF = 8  # candidates per point; more push the design into the corners of the space
 _POOL = 256  # candidates for each point of ``space_filling``
-_LIKELY = 0.5  # probability of success, in units of the largest, below which nothing is drawn
 _SMALL_GRID = 256  # most values of a grid whose values ``stratified_value`` does not repeat
 
 
@@ -55,23 +50,6 @@ def next_point(
         pool = pool[rng.choice(len(pool), _BEST_OF, replace=False)]
     gaps = distances(space.features(pool), space.features(tried)).min(axis=1)
     return np.asarray(pool[int(gaps.argmax())])
-
-
-def likely_to_succeed(
-    space: VectorSpace, history: History, streams: Streams, vectors: FloatArray
-) -> BoolArray:
-    """Mask (m,) of the vectors that are at least half as likely to succeed as the likeliest.
-
-    A mask, where there is no gain that probabilities could weigh.
-    """
-    known = history.first(history.n_finished)
-    succeeded = successes(known)
-    if succeeded.all() or not len(vectors):
-        return np.ones(len(vectors), dtype=bool)
-    model = surrogates.Feasibility(random_state=streams.integer("feasibility", len(known)))
-    model.fit(space.features(known.vectors), succeeded)
-    success = model.predict(space.features(vectors))
-    return np.asarray(success >= _LIKELY * success.max())
 
 
 def space_filling(

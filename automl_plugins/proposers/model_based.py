@@ -19,7 +19,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from automl_plugins._arguments import check_choice, check_finite, check_integer, check_share
-from automl_plugins.arrays import BoolArray, FloatArray
+from automl_plugins.arrays import FloatArray
 from automl_plugins.newest import Newest
 from automl_plugins.proposers import design
 from automl_plugins.proposers.acquisition import (
@@ -36,6 +36,7 @@ from automl_plugins.proposers.acquisition import (
     maximize,
     plateau_radii,
 )
+from automl_plugins.proposers.feasibility import likely_to_succeed
 from automl_plugins.proposers.models import (
     FittedModels,
     ModelSettings,
@@ -183,7 +184,15 @@ class ModelBasedProposer:
         if starting or (settings.interleave is not None and k % settings.interleave == 0):
             pool, _ = asked.unseen(_DESIGN_POOL)
             if starting and len(asked.earlier) >= self.n_startup(space):
-                pool = pool[self._worth_a_trial(space, history, streams, pool)]
+                likely = likely_to_succeed(
+                    space,
+                    history,
+                    streams,
+                    pool,
+                    ignores_failed=settings.failed_trials == "ignore",
+                    max_rows=settings.max_rows,
+                )
+                pool = pool[likely]
             if starting and settings.uniform_start:
                 return Proposal(pool[rng.integers(len(pool))], "random")
             return Proposal(design.next_point(space, pool, asked.earlier.vectors, rng), "design")
@@ -219,15 +228,6 @@ class ModelBasedProposer:
         options = sum(int(space.n_values[column]) for column in space.branching)
         # Each option is tried, and there are more rows than parameters.
         return max(6, 1 + options, min(1 + space.depth, _LONGEST_START))
-
-    def _worth_a_trial(
-        self, space: VectorSpace, history: History, streams: Streams, pool: FloatArray
-    ) -> BoolArray:
-        """Mask (m,) of those of a design's pool that are likely to succeed."""
-        known = history
-        if self.settings.failed_trials == "ignore":
-            known = history.rows(history.status != Status.FAILED)
-        return design.likely_to_succeed(space, known, streams, pool)
 
     # --- the model phase ------------------------------------------------------------------
 
@@ -268,8 +268,11 @@ class ModelBasedProposer:
         configuration. The incumbent is the best one that may still be proposed.
         """
         history, rows = given.history, models.learnt.best_rows
-        # The best row alone first: it is nearly always in reach. Without any row all() is True.
-        if given.space.within_reach(history.vectors[rows[:1]], given.fixed).all():
+        first = rows[:1]
+        if self.settings.incumbent == "predicted" and len(rows):
+            first = incumbents(rows, models.learnt.success)  # any of them may be the predicted one
+        # These are nearly always in reach. Without any row all() is True.
+        if given.space.within_reach(history.vectors[first], given.fixed).all():
             return models
         rows = rows[given.space.within_reach(history.vectors[rows], given.fixed)]
         if len(rows):

@@ -13,6 +13,7 @@ from scipy.stats import rankdata
 from automl_plugins import surrogates
 from automl_plugins._arguments import check_choice, check_integer
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
+from automl_plugins.proposers.feasibility import fit_feasibility, retried
 from automl_plugins.proposers.proposal import SurrogateFailure, as_failure
 from automl_plugins.proposers.refits import SharedFits, refit_point
 from automl_plugins.proposers.targets import (
@@ -40,7 +41,7 @@ from automl_plugins.surrogates.base import (
     SurrogateTemplate,
     Voting,
     check_surrogate,
-    reseed,
+    prepare,
 )
 
 if TYPE_CHECKING:
@@ -319,31 +320,32 @@ def fit_models(
         SurrogateFailure: If a fit raises.
         MemoryMismatch: If the surrogate learns from a memory of which the space can use nothing.
     """
-    n, newest = len(history), slice(-(settings.max_rows or len(history)), None)
+    n = len(history)
     reported, history = history, _as_counted(history, settings)
     features = space.features(history.vectors)
     failed = history.status == Status.FAILED
-    success = successes(history)
-    # A failure that did not happen again says nothing of the configuration.
-    ignored = failed if settings.failed_trials == "ignore" else _retried(space, history)
-    asked = np.flatnonzero(~ignored)[newest]
     shared = SharedFits() if shared is None else shared
-    feasibility, penalised = None, np.zeros(n, dtype=bool)
-    if not success[asked].all():
-        feasibility = surrogates.Feasibility(random_state=streams.integer("feasibility", n))
-        with as_failure(f"fit of {{!r}} on {n} rows", feasibility):
-            feasibility = shared.fit(feasibility, features[asked], success[asked])
-            # Other failures may be due to chance. The worst loss there would be a cliff that no
-            # smooth model fits, beside rows that may be the best ones.
-            if feasibility.predictable:
-                penalised[asked] = failed[asked] & (feasibility.held_out() < 0.5)
+    feasibility, asked = fit_feasibility(
+        space,
+        history,
+        streams,
+        ignores_failed=settings.failed_trials == "ignore",
+        max_rows=settings.max_rows,
+        shared=shared,
+    )
+    penalised = np.zeros(n, dtype=bool)
+    # Other failures may be due to chance. The worst loss there would be a cliff that no smooth
+    # model fits, beside rows that may be the best ones.
+    if feasibility is not None and feasibility.predictable:
+        penalised[asked] = failed[asked] & (feasibility.held_out() < 0.5)
     learnt = Learnt.of(reported, history, penalised, settings, streams)
     with as_failure(f"fit of {{!r}} on {n} rows", settings.surrogate):
         given = settings.surrogate
         plain = given.for_space(space) if isinstance(given, SurrogateTemplate) else given
-        surrogate = reseed(plain, streams.integer("surrogate", n))
+        surrogate = prepare(plain, streams.integer("surrogate", n), space.implied)
         surrogate.fit(features[learnt.positions], learnt.values)
     running_time = None
+    newest = slice(-(settings.max_rows or n), None)
     timed = np.flatnonzero(settings.timed & ~np.isnan(history.seconds))[newest]
     if len(timed):
         # Failed evaluations took that long. Pruned ones would have taken longer.
@@ -411,21 +413,12 @@ def condition(
     penalised = np.zeros(len(history), dtype=bool)
     penalised[: models.learnt.n_rows] = models.learnt.penalised
     # Newer rows may have mended a failure since.
-    penalised &= (history.status == Status.FAILED) & ~_retried(space, history)
+    penalised &= (history.status == Status.FAILED) & ~retried(space, history)
     learnt = Learnt.of(reported, history, penalised, settings, streams)
     with as_failure(f"conditioned of {{!r}} on {len(history)} rows", models.surrogate):
         surrogate = models.surrogate.conditioned(features[learnt.positions], learnt.values)
     models = replace(models, surrogate=surrogate, learnt=learnt, best=learnt.best)
     return _with_incumbent(models, settings, features)
-
-
-def _retried(space: VectorSpace, history: History) -> BoolArray:
-    """Mask (n,) of the failures that a retry mended: they are not due to the configuration."""
-    failed: BoolArray = history.status == Status.FAILED
-    if not failed.any():
-        return failed
-    keys = space.keys(history.vectors)
-    return np.asarray(failed & np.isin(keys, keys[history.status == Status.COMPLETE]))
 
 
 def _as_counted(history: History, settings: ModelSettings) -> History:

@@ -34,7 +34,7 @@ from automl_plugins.meta.memories import AlignedMemory, Memory
 from automl_plugins.meta.recognition import task_memory
 from automl_plugins.meta.tasks import TaskFeatures, by_distance, meta_feature_row
 from automl_plugins.newest import Newest
-from automl_plugins.proposers.design import likely_to_succeed
+from automl_plugins.proposers.feasibility import likely_to_succeed
 from automl_plugins.proposers.proposal import Proposal, Proposer, Repeats, as_failure
 from automl_plugins.proposers.targets import effective_losses
 from automl_plugins.proposers.with_memory import as_remembered

@@ -415,6 +415,20 @@ class VectorSpace:
         return tuple(c for c in self.deciding if self.categorical[c])
 
     @cached_property
+    def implied(self) -> tuple[int, ...]:
+        """Features of the columns that only numbers and ordinals activate, ascending.
+
+        A number of layers, say, implies which widths there are.
+        """
+        found = []
+        for feature, (_, column, _) in enumerate(self._features):
+            parents = self.space.parents_of[self.names[column]]
+            columns = [self.space.index_of[parent.name] for parent in parents]
+            if columns and not self.categorical[columns].any():
+                found.append(feature)
+        return tuple(found)
+
+    @cached_property
     def depth(self) -> int:
         """Largest number of varying hyperparameters found active together."""
         sample = self.sample(64, np.random.default_rng(0))  # the same in every search

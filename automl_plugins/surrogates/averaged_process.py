@@ -27,7 +27,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins._arguments import check_choice, check_integer
-from automl_plugins.arrays import FloatArray
+from automl_plugins.arrays import FloatArray, IndexArray
 from automl_plugins.surrogates.base import (
     as_features,
     as_training,
@@ -270,6 +270,7 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
     Args:
         kernel: ``"matern52"`` or ``"se"``.
         max_rows: Largest number of rows to learn from, at least 2; see ``informative_rows``.
+        implied: Columns without an activity flag, see ``Flagging``.
 
     Attributes:
         process_: The fitted average.
@@ -283,6 +284,7 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
 
     kernel: Kernel = "matern52"
     max_rows: int = 150
+    implied: Sequence[int] = ()
 
     def fit(self, X: FloatArray, y: FloatArray) -> Self:
         """Learn from features ``X`` (n, f) and losses ``y`` (n,)."""
@@ -290,7 +292,7 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
         check_integer("max_rows", self.max_rows, 2)
         X, y = self._informative(*as_training(X, y))
         self.n_features_in_ = X.shape[1]
-        self.flagged_ = np.flatnonzero(np.isnan(X).any(axis=0))
+        self.flagged_ = self._incomplete(X)
         inputs = complete_inputs(X, self.flagged_)
         candidates = uninformed_kernels(inputs.shape[1], _OWN_NOISES)
         self.process_ = EvidenceAverage(candidates, self.kernel).fit(inputs, y)
@@ -324,7 +326,7 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "process_")
         seen, everything = copy.copy(self), as_training(as_features(X, self.n_features_in_), y)
         X, y = seen._informative(*everything)
-        if np.setdiff1d(np.flatnonzero(np.isnan(X).any(axis=0)), self.flagged_).size:
+        if np.setdiff1d(self._incomplete(X), self.flagged_).size:
             return seen.fit(*everything)
         inputs, known = complete_inputs(X, self.flagged_), self.process_
         seen.process_ = EvidenceAverage(known.likely, self.kernel).fit(inputs, y)
@@ -352,6 +354,10 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
         """The rows to learn from, whose positions are kept."""
         self.n_rows_, self.rows_ = len(y), informative_rows(y, self.max_rows)
         return X[self.rows_], y[self.rows_]
+
+    def _incomplete(self, X: FloatArray) -> IndexArray:
+        """Columns of ``X`` (n, f) whose missing values call for a flag."""
+        return np.setdiff1d(np.flatnonzero(np.isnan(X).any(axis=0)), self.implied)
 
     def _inputs(self, X: FloatArray) -> FloatArray:
         return complete_inputs(as_features(X, self.n_features_in_), self.flagged_)

@@ -12,7 +12,7 @@ Notation of this package, in which losses are minimised::
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -68,6 +68,17 @@ class Seeded(Protocol):
     """A surrogate whose fit draws: ``random_state`` is set before each fit."""
 
     random_state: Any
+
+
+@runtime_checkable
+class Flagging(Protocol):
+    """A surrogate that flags missing values: ``implied`` is set before each fit.
+
+    These are the columns, ascending, in which a value is missing or not by the numbers of others;
+    see ``VectorSpace.implied``. A flag would add nothing but distance.
+    """
+
+    implied: Sequence[int]
 
 
 @runtime_checkable
@@ -157,11 +168,13 @@ def check_surrogate(surrogate: Any, allowed: str = "") -> None:
             )
 
 
-def reseed(surrogate: S, seed: Any) -> S:
-    """A copy of ``surrogate`` with its random state set, if it has one."""
+def prepare(surrogate: S, seed: Any, implied: Sequence[int] = ()) -> S:
+    """A copy of ``surrogate`` whose random state is set, and ``implied``, if it has them."""
     fresh = copy.deepcopy(surrogate)
     if isinstance(fresh, Seeded):
         fresh.random_state = seed
+    if implied and isinstance(fresh, Flagging):
+        fresh.implied = implied
     return fresh
 
 

@@ -28,7 +28,7 @@ from automl_plugins.surrogates.base import (
     as_features,
     as_training,
     complete_inputs,
-    reseed,
+    prepare,
 )
 from automl_plugins.surrogates.distance_aware import DistanceAware, gaps_to, typical_gap
 from automl_plugins.surrogates.quantile_boosting import QuantileBoosting
@@ -106,7 +106,7 @@ class Blended(BaseEstimator):  # type: ignore[misc]
             self._p = p = self._predict_earlier(X)
             self.vote_ = vote(y, p, self.patience, self.caution) if self.earlier else 0.0
             own = DistanceAware(QuantileBoosting()) if self.surrogate is None else self.surrogate
-            self.surrogate_ = reseed(own, self.random_state)
+            self.surrogate_ = prepare(own, self.random_state)
             self.surrogate_.fit(X, y - self.vote_ * p)
             self._points = complete_inputs(X, _NO_FLAGS)
             self._spread = self.doubt * np.sqrt(self.patience / (self.patience + len(y)))

@@ -26,7 +26,7 @@ from automl_plugins.surrogates.base import (
     as_features,
     as_training,
     complete_inputs,
-    reseed,
+    prepare,
 )
 
 # Part of the largest norm: shorter distances are 0, of which rounding a^2 + b^2 - 2ab makes 1e-8.
@@ -118,7 +118,7 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
         return seen
 
     def _fit_copy(self, X: FloatArray, y: FloatArray) -> Surrogate:
-        surrogate = reseed(self.surrogate, self.random_state)
+        surrogate = prepare(self.surrogate, self.random_state)
         surrogate.fit(X, y)
         return surrogate
 

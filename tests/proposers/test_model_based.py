@@ -77,6 +77,22 @@ def test_nothing_improves_on_an_incumbent_out_of_reach(
     assert not reached[0] and reached[1 : 1 + n_in_reach].all()
 
 
+@pytest.mark.parametrize("incumbent", ["observed", "predicted"])
+def test_nothing_improves_on_a_prediction_out_of_reach(incumbent: Any) -> None:
+    """The best row is in reach, but another one, which is not, has the lowest prediction."""
+    vectors = np.vstack([[[0.6, 0.5], [0.1, 0.5]], SQUARE.sample(8, np.random.default_rng(1))])
+    bowl = Told(
+        lambda X: (
+            np.where(X[:, 0] < 0.15, -100.0, (X[:, 1] - 0.3) ** 2),
+            np.where(X[:, 1] > 0.9, 0.2, 0.01),
+        )
+    )
+    proposer = forest(bowl, target="raw", n_startup=2, incumbent=incumbent)
+    history = History.of(vectors, [0.0, *np.linspace(1.0, 2.0, 9)])
+    y = proposer.propose(SQUARE, history, Streams(0), 11, np.array([0.6, np.nan])).vector[1]
+    assert abs(y - 0.3) < 0.05
+
+
 @pytest.mark.parametrize(("failed_trials", "n"), [("avoid", 2), ("ignore", 0)])
 def test_a_proposal_says_how_many_losses_have_diverged(failed_trials: Any, n: int) -> None:
     losses = [0.3, 1e9, 0.1, 0.25, 0.2, 0.4, 1e30]
@@ -548,6 +564,15 @@ def test_a_start_that_lasts_leaves_out_what_is_likely_to_fail(told_by: str) -> N
     proposals = [propose(forest(), history, k) for k in range(40, 50)]
     assert {p.origin for p in proposals} == {"design"}
     assert max(p.vector[0] for p in proposals) < 0.6
+    if told_by == "status":  # once each has succeeded at last, its failures say nothing
+        n = int(broken.sum())
+        again = History.of(
+            np.vstack([vectors, *[vectors[broken]] * 5]),
+            np.concatenate([history.losses, np.full(4 * n, np.nan), np.full(n, 0.5)]),
+            status=[*history.status, *[Status.FAILED] * 4 * n, *[Status.COMPLETE] * n],
+        )
+        late = range(len(again), len(again) + 10)
+        assert max(propose(forest(), again, k).vector[0] for k in late) > 0.7
     ignoring = forest(failed_trials="ignore")
     farthest = max(propose(ignoring, history, k).vector[0] for k in range(40, 50))
     assert (farthest > 0.7) == (told_by == "status")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ConfigSpace import ConfigurationSpace
+from ConfigSpace import ConfigurationSpace, EqualsCondition, GreaterThanCondition
 from scipy.stats import spearmanr
 
 from automl_plugins import surrogates
@@ -40,6 +40,22 @@ def test_models_see_a_bounded_number_of_rows_the_best_half_among_them() -> None:
     rows = choose_rows(targets, 20, np.random.default_rng(0))
     assert len(rows) == 20 and set(range(10)) <= set(rows.tolist())
     assert np.array_equal(choose_rows(targets, 200, np.random.default_rng(0)), np.arange(100))
+
+
+def test_a_number_of_layers_implies_which_widths_there_are() -> None:
+    space = ConfigurationSpace(
+        {"layers": (1, 3), "second": (0.0, 1.0), "kind": ["a", "b"], "inner": (0.0, 1.0)}
+    )
+    space.add(
+        GreaterThanCondition(space["second"], space["layers"], 1),
+        EqualsCondition(space["inner"], space["kind"], "a"),
+    )
+    vectors = VectorSpace(space)
+    history = History.of(drawn := vectors.sample(20, np.random.default_rng(0)), drawn[:, 0])
+    fitted = fit_models(ModelSettings(AveragedProcess()), vectors, history, Streams(0))
+    assert isinstance(fitted.surrogate, AveragedProcess)
+    flagged = [vectors.feature_names[column] for column in fitted.surrogate.flagged_]
+    assert flagged == ["inner"] and np.isnan(vectors.features(drawn)).any(axis=0).sum() == 2
 
 
 def test_seconds_of_pruned_rows_are_lower_bounds(monkeypatch: pytest.MonkeyPatch) -> None:

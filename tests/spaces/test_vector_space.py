@@ -620,6 +620,23 @@ def test_seen_is_membership() -> None:
 # Facts about the space
 
 
+def test_features_that_only_numbers_activate_by_hand() -> None:
+    space = VectorSpace(discrete())
+    assert [space.feature_names[feature] for feature in space.implied] == ["m"]
+    assert VectorSpace(nested()).implied == VectorSpace(flat()).implied == ()
+    layers = ConfigurationSpace(
+        {"net": ["mlp", "none"], "n": (1, 3), "w": (1, 9), "act": [*"abc"]}
+    )
+    layers.add(
+        EqualsCondition(layers["n"], layers["net"], "mlp"),
+        GreaterThanCondition(layers["w"], layers["n"], 1),
+        GreaterThanCondition(layers["act"], layers["w"], 4),
+    )
+    space = VectorSpace(layers)
+    found = [space.feature_names[feature] for feature in space.implied]
+    assert found == ["w", "act=0", "act=1", "act=2"] and sorted(space.implied) == [*space.implied]
+
+
 def test_branching_and_volume_by_hand() -> None:
     space = VectorSpace(nested())
     assert [space.names[c] for c in space.branching] == ["algorithm", "kernel"]

@@ -429,6 +429,18 @@ def test_a_column_that_has_its_first_missing_value_is_fitted_anew() -> None:
     )
 
 
+def test_what_numbers_imply_has_no_flag() -> None:
+    X, y = sample(40)
+    X[X[:, 0] < 0.5, 1] = np.nan
+    model, flagged = AveragedProcess(implied=(1,)).fit(X, y), AveragedProcess().fit(X, y)
+    assert model.flagged_.tolist() == [] and flagged.flagged_.tolist() == [1]
+    filled = AveragedProcess().fit(np.nan_to_num(X, nan=0.5), y)
+    np.testing.assert_array_equal(model.predict(X), filled.predict(np.nan_to_num(X, nan=0.5)))
+    # Its first missing value is no reason to fit anew.
+    early = AveragedProcess(implied=(1,)).fit(np.nan_to_num(X[:25], nan=0.5), y[:25])
+    assert early.conditioned(X, y).process_.candidates == tuple(early.process_.likely)
+
+
 def fitted(X: FloatArray, y: FloatArray, **arguments: int) -> GaussianProcess:
     return GaussianProcess(**{"random_state": 0, **arguments}).fit(X, y)
 

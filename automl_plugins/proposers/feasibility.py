@@ -1,0 +1,95 @@
+"""Which configurations are likely to succeed, learnt from those that failed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from automl_plugins import surrogates
+from automl_plugins.arrays import BoolArray, FloatArray, IntArray
+from automl_plugins.proposers.proposal import as_failure
+from automl_plugins.proposers.refits import SharedFits
+from automl_plugins.proposers.targets import successes
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
+from automl_plugins.spaces.vector_space import VectorSpace
+from automl_plugins.streams import Streams
+
+if TYPE_CHECKING:
+    from automl_plugins.surrogates import Feasibility
+
+_LIKELY = 0.5  # probability of success, in units of the largest, below which nothing is drawn
+
+
+def fit_feasibility(
+    space: VectorSpace,
+    history: History,
+    streams: Streams,
+    *,
+    ignores_failed: bool,
+    max_rows: int | None,
+    shared: SharedFits,
+) -> tuple[Feasibility | None, IntArray]:
+    """The model of success of finished rows, and the positions of the rows that it has learnt.
+
+    Args:
+        space: The search space.
+        history: Finished rows (n,).
+        streams: Streams of the search; that of the model is indexed by n.
+        ignores_failed: Whether failed rows say nothing; infeasible ones always do.
+        max_rows: Largest number of rows to learn, the newest; None for all.
+        shared: Fits of the same rows.
+
+    Returns:
+        None in place of the model where every row succeeded.
+
+    Raises:
+        SurrogateFailure: If the fit raises.
+    """
+    n, success = len(history), successes(history)
+    # A failure that did not happen again says nothing of the configuration.
+    ignored = history.status == Status.FAILED if ignores_failed else retried(space, history)
+    learnt = np.flatnonzero(~ignored)[slice(-(max_rows or n), None)]
+    if success[learnt].all():
+        return None, learnt
+    model = surrogates.Feasibility(random_state=streams.integer("feasibility", n))
+    with as_failure(f"fit of {{!r}} on {n} rows", model):
+        features = space.features(history.vectors[learnt])
+        return shared.fit(model, features, success[learnt]), learnt
+
+
+def retried(space: VectorSpace, history: History) -> BoolArray:
+    """Mask (n,) of the failures that a retry mended: they are not due to the configuration."""
+    failed: BoolArray = history.status == Status.FAILED
+    if not failed.any():
+        return failed
+    keys = space.keys(history.vectors)
+    return np.asarray(failed & np.isin(keys, keys[history.status == Status.COMPLETE]))
+
+
+def likely_to_succeed(
+    space: VectorSpace,
+    history: History,
+    streams: Streams,
+    vectors: FloatArray,
+    *,
+    ignores_failed: bool = False,
+    max_rows: int | None = 500,
+) -> BoolArray:
+    """Mask (m,) of the vectors that are at least half as likely to succeed as the likeliest.
+
+    A mask, where there is no gain that probabilities could weigh. See ``fit_feasibility``.
+    """
+    model, _ = fit_feasibility(
+        space,
+        history.first(history.n_finished),
+        streams,
+        ignores_failed=ignores_failed,
+        max_rows=max_rows,
+        shared=SharedFits(),
+    )
+    if model is None or not len(vectors):
+        return np.ones(len(vectors), dtype=bool)
+    success = model.predict(space.features(vectors))
+    return np.asarray(success >= _LIKELY * success.max())
