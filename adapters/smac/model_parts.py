@@ -15,7 +15,7 @@ from automl_plugins._arguments import check_finite, check_integer, check_share
 from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.acquisition import (
     fade_exponent,
-    gbqr_median,
+    log_excess,
     log_score,
     lower_confidence_bound,
 )
@@ -213,7 +213,7 @@ class QuantileBound(AbstractAcquisitionFunction):
             space = VectorSpace(space_of(self.model))
             batch = space.sample(_BATCH, np.random.default_rng(0))  # the same ones in each run
             self._median = float(np.median(self._bound(batch)[0]))
-        return gbqr_median(bound, self._median, np.exp(log_seconds))[:, None]
+        return np.exp(log_excess(bound, self._median) - log_seconds)[:, None]
 
     def _bound(self, X: FloatArray) -> tuple[FloatArray, FloatArray | None]:
         mean, std, log_seconds = _predict(self, X)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -109,8 +109,9 @@ class Policy(ShowsArguments, ABC):
         if self._guarantees(standing.of.pulls):
             return ArmChoice(arm, f"guaranteed minimum of {name}")
         scores = self._scores(standing)
-        score = None if scores is None else float(scores[standing.arms == arm][0])
-        return ArmChoice(arm, f"chosen by {name}", score)
+        own = np.empty(0) if scores is None else scores[standing.arms == arm]
+        # Such a ``choose`` may also return an arm that is given up, which has none.
+        return ArmChoice(arm, f"chosen by {name}", float(own[0]) if len(own) else None)
 
     def _guarantees(self, pulls: IntArray) -> bool:
         """Whether an arm has fewer pulls (K,) than it is guaranteed."""
@@ -169,8 +170,21 @@ def mean_rewards(of: ArmStatistics) -> FloatArray:
     return np.asarray(np.where(of.scored > 0, of.mean, overall))
 
 
+class _Greedy(Policy):
+    """A policy that plays the arm with the best mean, and sometimes any."""
+
+    def _pick(self, standing: Standing, rng: np.random.Generator) -> int:
+        if rng.random() < self._epsilon(int(standing.of.pulls.sum())):
+            return int(rng.choice(standing.arms))
+        return standing.play_best(mean_rewards(standing.of), rng)
+
+    @abstractmethod
+    def _epsilon(self, t: int) -> float:
+        """Probability of any arm after t pulls."""
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
-class EpsilonGreedy(Policy):
+class EpsilonGreedy(_Greedy):
     """With probability epsilon any arm, else the one with the best mean (GBQR thesis 2.4.1).
 
     Args:
@@ -188,18 +202,12 @@ class EpsilonGreedy(Policy):
         super().__post_init__()
         check_share("epsilon", self.epsilon)
 
-    def _pick(self, standing: Standing, rng: np.random.Generator) -> int:
-        if rng.random() < self._epsilon(int(standing.of.pulls.sum())):
-            return int(rng.choice(standing.arms))
-        return standing.play_best(mean_rewards(standing.of), rng)
-
     def _epsilon(self, t: int) -> float:
-        """Probability of any arm after t pulls."""
         return self.epsilon
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DecreasingEpsilon(EpsilonGreedy):
+class DecreasingEpsilon(_Greedy):
     """Epsilon-greedy whose epsilon falls linearly with the pulls (GBQR thesis 2.4.1).
 
     Args:
@@ -213,15 +221,13 @@ class DecreasingEpsilon(EpsilonGreedy):
         DecreasingEpsilon(horizon=50).choose([0, 1], records, Streams(1), k=3)
     """
 
-    epsilon: float = field(init=False)
     start: float = 1.0
     end: float = 0.0
     horizon: int = 100
 
     def __post_init__(self) -> None:
-        check_share("start", self.start)
-        self.epsilon = self.start
         super().__post_init__()
+        check_share("start", self.start)
         check_share("end", self.end)
         check_integer("horizon", self.horizon, 1)
 

@@ -58,7 +58,7 @@ def promote(losses: npt.ArrayLike, keep: int) -> npt.NDArray[np.int64]:
     are promoted only where too few have not failed, so that the budget stays as stated.
     """
     values = np.asarray(losses, dtype=np.float64)
-    return np.argsort(values, kind="stable")[: max(keep, 0)]
+    return np.argsort(values, kind="stable")[:keep]
 
 
 def best(evaluations: Iterable[Evaluation[C]]) -> Evaluation[C]:

@@ -164,7 +164,6 @@ class BlendedTemplate(_Template["Blended"]):
         meta_features: Those of the new task; None, or none that a task of the memory has, ranks
             by the mean over the tasks, and meta-features are not looked at.
         learner: Settings of the meta-learner; None takes its defaults.
-        **options: Further arguments of ``Blended``.
     """
 
     _learnt = "earlier"
@@ -176,17 +175,15 @@ class BlendedTemplate(_Template["Blended"]):
         *,
         meta_features: Mapping[str, float] | None = None,
         learner: MetaLearner | None = None,
-        **options: Any,
     ) -> None:
-        super().__init__(memory, surrogates.Blended(None, surrogate, **options))
+        super().__init__(memory, surrogates.Blended(None, surrogate))
         self.meta_features = dict(meta_features or {})
         self.learner = learner
 
     def for_space(self, space: VectorSpace) -> Blended:
         """See the base class; the name in its shares says which bundled memory it is of."""
         made = super().for_space(space)
-        if made.name == surrogates.Blended.name:  # none was given
-            made.name = meta_learner_of(self.memory, space)
+        made.name = meta_learner_of(self.memory, space)
         return made
 
     def _learn(self, space: VectorSpace) -> LearnedLosses:

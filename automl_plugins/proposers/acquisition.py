@@ -45,31 +45,14 @@ def lower_confidence_bound(mean: FloatArray, std: FloatArray, beta: float = 1.0)
     return -(np.asarray(mean) - beta * np.asarray(std))
 
 
-def gbqr_median(bound: FloatArray, median: float, cost: FloatArray) -> FloatArray:
-    """Q = (v - median(v)) / c with v the upper bound of the score and c > 0 its cost.
-
-    Source: GBQR thesis eq. 5.2. Bounds below the median give 0: a negative numerator would
-    prefer the slower of two bad candidates.
-
-    Args:
-        bound: Upper bound of the score (m,), larger is better.
-        median: Median bound over a first random batch, kept during local search.
-        cost: Predicted cost (m,), in seconds.
-
-    Raises:
-        ValueError: If a cost is not positive and finite.
-    """
-    cost = np.asarray(cost, dtype=np.float64)
-    if not (np.isfinite(cost) & (cost > 0)).all():
-        raise ValueError("cost must be positive and finite everywhere.")
-    return np.maximum(np.asarray(bound) - median, 0.0) / cost
-
-
 def log_excess(utility: FloatArray, reference: float) -> FloatArray:
     """log(utility - reference), -inf at or below the reference.
 
     Cost and probability of success may scale only a positive score. A bound is signed, its excess
-    over a reference is not; the reference is fixed during one proposal.
+    over a reference is not; the reference is fixed during one proposal. With the median bound of a
+    first random batch, and seconds to divide by, this is the logarithm of GBQR-median (thesis
+    eq. 5.2). Bounds below it give no gain: a negative one would prefer the slower of two bad
+    candidates.
     """
     with np.errstate(divide="ignore"):
         return np.log(np.maximum(np.asarray(utility) - reference, 0.0))

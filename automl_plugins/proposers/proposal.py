@@ -100,7 +100,10 @@ class Proposal:
     trust: Mapping[str, float] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """All but the vector and what is None, as plain data that JSON keeps unchanged."""
+        """What is known of the choice, as plain data that JSON keeps unchanged.
+
+        Not the vector, and not the seconds of a fit, which are no fact of the configuration.
+        """
         known: dict[str, Any] = {"origin": self.origin}
         known |= {n: float(v) for n in _FACTS if (v := getattr(self, n)) is not None}
         known |= {n: int(v) for n in COUNTS if (v := getattr(self, n))}

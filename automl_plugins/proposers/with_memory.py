@@ -175,7 +175,7 @@ class SuggestedStart:
         memory: AlignedMemory,
         proposer: Proposer,
         *,
-        n_suggested: int = 10,
+        n_suggested: int,
         meta_features: Mapping[str, float] | None = None,
     ) -> None:
         check_integer("n_suggested", n_suggested, 0)

@@ -115,7 +115,7 @@ def auto(
     # drawn, still make theirs: it makes up for a memory that misleads.
     start = shared | ({"n_startup": n_suggested} if shared.get("n_startup") is None else {})
     votes = TransferTemplate(known)
-    blend = BlendedTemplate(known, gbqr_surrogate(), meta_features=described)
+    blend = BlendedTemplate(known, meta_features=described)
     members = own | {
         "earlier tasks": make_proposer(votes, target="raw", **start),
         "meta-learner": make_proposer(blend, target="normal_scores", **start),

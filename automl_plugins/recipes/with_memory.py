@@ -12,7 +12,7 @@ from automl_plugins.meta.transfer import BlendedTemplate, TransferTemplate
 from automl_plugins.proposers.with_memory import SuggestedStart, WithFallback
 from automl_plugins.surrogates.base import Surrogate
 
-from .without_memory import Options, gbqr, gbqr_surrogate, make_proposer, preset_options
+from .without_memory import Options, gbqr, make_proposer, preset_options
 
 if TYPE_CHECKING:
     from automl_plugins.meta.factorization import MatrixFactorization
@@ -163,9 +163,7 @@ def blended(
     """
     known = task_memory(memory, task=task)
     described = describe_task(meta_features, X, y)
-    template = BlendedTemplate(
-        known, gbqr_surrogate() if surrogate is None else surrogate, meta_features=described
-    )
+    template = BlendedTemplate(known, surrogate, meta_features=described)
     voted = make_proposer(
         template, target="normal_scores", informed=True, balance=balance, **options
     )

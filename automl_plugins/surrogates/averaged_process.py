@@ -26,7 +26,7 @@ from scipy.optimize import minimize
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins._arguments import check_choice, check_integer
+from automl_plugins._arguments import check_integer
 from automl_plugins.arrays import FloatArray, IndexArray
 from automl_plugins.surrogates.base import (
     as_features,
@@ -36,7 +36,6 @@ from automl_plugins.surrogates.base import (
     standardise,
 )
 from automl_plugins.surrogates.gaussian_process import (
-    KERNELS,
     NOISE_BOUNDS,
     SHARED_SCALE_BOUNDS,
     Kernel,
@@ -47,6 +46,7 @@ from automl_plugins.surrogates.gaussian_process import (
     squared_distances,
 )
 
+_KERNEL: Kernel = "matern52"  # of ``AveragedProcess``
 _LENGTHS = (0.125, 0.25, 0.5, 1.0, 2.0)  # of inputs in [0, 1]
 _NOISES = (1e-3, 5e-2)
 _OWN_NOISES = (1e-5, 1e-2)  # where losses may be exact, as those of a simulation are
@@ -262,13 +262,13 @@ class _Solved:
 class AveragedProcess(BaseEstimator):  # type: ignore[misc]
     """Gaussian process on standardised losses, averaged over kernels by their evidence.
 
-    The kernels have one length scale for all inputs, of five sizes, and little noise or some; and
-    one has a length scale for each, see ``fit_relevances``. With few rows none of them is certain,
-    and the average says so. Missing values are completed as in ``GaussianProcess``. A fit takes a
-    fraction of the time of a search for hyperparameters from several starts.
+    The kernels (Matern-5/2) have one length scale for all inputs, of five sizes, and little noise
+    or some; and one has a length scale for each, see ``fit_relevances``. With few rows none of
+    them is certain, and the average says so. Missing values are completed as in
+    ``GaussianProcess``. A fit takes a fraction of the time of a search for hyperparameters from
+    several starts.
 
     Args:
-        kernel: ``"matern52"`` or ``"se"``.
         max_rows: Largest number of rows to learn from, at least 2; see ``informative_rows``.
         implied: Columns without an activity flag, see ``Flagging``.
 
@@ -282,26 +282,24 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
         mean, std = AveragedProcess().fit(X, y).predict(X_new)
     """
 
-    kernel: Kernel = "matern52"
     max_rows: int = 150
     implied: Sequence[int] = ()
 
     def fit(self, X: FloatArray, y: FloatArray) -> Self:
         """Learn from features ``X`` (n, f) and losses ``y`` (n,)."""
-        check_choice("kernel", self.kernel, KERNELS)
         check_integer("max_rows", self.max_rows, 2)
         X, y = self._informative(*as_training(X, y))
         self.n_features_in_ = X.shape[1]
         self.flagged_ = self._incomplete(X)
         inputs = complete_inputs(X, self.flagged_)
         candidates = uninformed_kernels(inputs.shape[1], _OWN_NOISES)
-        self.process_ = EvidenceAverage(candidates, self.kernel).fit(inputs, y)
+        self.process_ = EvidenceAverage(candidates, _KERNEL).fit(inputs, y)
         if y.min() < y.max():
             is_small = inputs.shape[1] <= _FEW_SCALES
             few = informative_rows(y, _MORE_RELEVANCE_ROWS if is_small else _RELEVANCE_ROWS)
             start = candidates[int(self.process_.evidence_.argmax())]
             z = standardise(y[few])[0]
-            self.process_.add(fit_relevances(inputs[few], z, start, self.kernel))
+            self.process_.add(fit_relevances(inputs[few], z, start, _KERNEL))
         return self
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -329,10 +327,10 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
         if np.setdiff1d(self._incomplete(X), self.flagged_).size:
             return seen.fit(*everything)
         inputs, known = complete_inputs(X, self.flagged_), self.process_
-        seen.process_ = EvidenceAverage(known.likely, self.kernel).fit(inputs, y)
+        seen.process_ = EvidenceAverage(known.likely, _KERNEL).fit(inputs, y)
         # A single likely kernel with little noise would be certain of what it extrapolates.
         if seen.process_.misfit > _SURPRISE * max(1.0, known.misfit):
-            seen.process_ = EvidenceAverage(known.candidates, self.kernel).fit(inputs, y)
+            seen.process_ = EvidenceAverage(known.candidates, _KERNEL).fit(inputs, y)
         return seen
 
     def beside(self, pending: FloatArray) -> Self:
@@ -345,7 +343,7 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
         # All at once: each believes only in what is finished, so their order does not matter.
         inputs = self._inputs(pending)
         believed = np.concatenate([known.losses_, known.predict(inputs)[0]])
-        seen.process_ = EvidenceAverage(known.candidates, self.kernel).fit(
+        seen.process_ = EvidenceAverage(known.candidates, _KERNEL).fit(
             np.vstack([known.inputs_, inputs]), believed
         )
         return seen

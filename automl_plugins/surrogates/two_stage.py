@@ -66,12 +66,12 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
 
     Args:
         sources: What is known of earlier tasks, None for nothing. A ``MetaDataset`` is fitted at
-            the first use, by every copy of its own; ``Sources`` are shared by the copies.
+            the first use, by every copy of its own; ``Sources`` are shared by the copies. Leave
+            the new task itself out of it (``MetaDataset.without``), if it is there.
         distance: ``"ranks"`` (TST-R, eqs. 12 and 13) or ``"meta_features"`` (TST-M).
         bandwidth: Distance from which a task has no vote; None for 0.3 (ranks) or 0.69
             (root mean square difference of meta-features in [0, 1]).
         meta_features: Those of the new task, for ``"meta_features"``.
-        task: Name of the new task; a source of that name is left out.
         own_weight: k_0 without observations.
         growth: Gain of k_0 with each observation, as a share of ``own_weight``.
         scale: ``"anchored"``, or ``"raw"`` for f_s as it is.
@@ -101,7 +101,6 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
     distance: Distance = "ranks"
     bandwidth: float | None = None
     meta_features: Mapping[str, float] | None = None
-    task: str | None = None
     own_weight: float = _FULL
     growth: float = 1.0
     scale: Scale = "anchored"
@@ -244,7 +243,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
     # --- the parts ----------------------------------------------------------------------------
 
     def _sources(self, X: FloatArray) -> Sources:
-        """The sources for features like ``X`` (n, f), without the task itself."""
+        """The sources for features like ``X`` (n, f)."""
         sources = self.sources
         if sources is None:
             flagged = np.flatnonzero(np.isnan(X).any(axis=0))
@@ -261,7 +260,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
                 f"The sources are of a search space with {sources.n_features} features, X has"
                 f" {X.shape[1]} columns: align the memory to the space with MetaDataset.aligned."
             )
-        return sources if self.task is None else sources.without(self.task)
+        return sources
 
     def _weigh(
         self, sources: Sources, seen: FloatArray, y: FloatArray

@@ -9,7 +9,7 @@ their processes are the columns of one linear system. "RW" is Rasmussen and Will
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -190,25 +190,6 @@ class Sources:
         if wanted is not None:
             out[~wanted] = 0.0
         return out
-
-    def without(self, *names: str) -> Self:
-        """All but the named tasks; the hyperparameters stay. Unknown names are ignored."""
-        stay = np.array([name not in names for name in self.names], dtype=bool)
-        if stay.all():
-            return self
-        place = np.cumsum(stay) - 1
-        groups = []
-        for group in self.groups:
-            keep = stay[group.tasks]
-            if keep.any():
-                tasks, alpha, level = place[group.tasks[keep]], group.alpha[:, keep], group.level
-                groups.append(Group(tasks, group.inputs, alpha, level[keep]))
-        return replace(
-            self,
-            names=tuple(name for name in self.names if name not in names),
-            groups=tuple(groups),
-            meta_features=self.meta_features[stay],
-        )
 
     # --- as plain arrays ----------------------------------------------------------------------
 

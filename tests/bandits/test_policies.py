@@ -104,6 +104,16 @@ def test_bounds_by_hand() -> None:
     assert score(MaxUCB(scale="unit", **FREE), records) == pytest.approx(0.830028, abs=1e-6)
 
 
+def test_a_policy_may_choose_an_arm_that_is_given_up() -> None:
+    class Stubborn(UCB1):
+        def choose(self, arms: Any, records: ArmRecords, streams: Streams, k: int) -> int:
+            return 5
+
+    records = records_of([(0, 0.1), (1, 0.2), (5, 0.3)])
+    chosen = Stubborn(**FREE).decide([0, 1], records, Streams(0), 3)
+    assert (chosen.arm, chosen.score) == (5, None)
+
+
 def test_scales_by_hand() -> None:
     # Maxima .9 .5 .6: median .6, deviations .3 .1 0, their median .1. Deficits: .3 .1 .2 over
     # 2 1 1 free pulls, .15 for all; with 3 pulls of that, .75/5, .55/4 and .65/4.

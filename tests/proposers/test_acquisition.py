@@ -34,7 +34,6 @@ from automl_plugins.proposers.acquisition import (
     best_of,
     climb,
     distance_factor,
-    gbqr_median,
     largest_differences,
     log_excess,
     log_score,
@@ -177,17 +176,13 @@ def test_bounds_by_hand() -> None:
     np.testing.assert_array_equal(lower_confidence_bound(mean, std), [-0.5, 0.0, 1.0])
     np.testing.assert_array_equal(lower_confidence_bound(mean, std, 2.0), [0.0, 2.0, 1.0])
     np.testing.assert_array_equal(lower_confidence_bound(mean, std, 0.0), -mean)
-    bound, cost = np.array([1.0, 3.0, 5.0, 5.0]), np.array([1.0, 4.0, 2.0, 8.0])
-    np.testing.assert_array_equal(gbqr_median(bound, 2.0, cost), [0.0, 0.25, 1.5, 0.375])
+    # GBQR-median (thesis eq. 5.2): (bound - median) / seconds, at least 0
+    bound, seconds = np.array([1.0, 3.0, 5.0, 5.0]), np.array([1.0, 4.0, 2.0, 8.0])
+    quality = np.exp(log_score(log_excess(bound, 2.0), log_seconds=np.log(seconds)))
+    np.testing.assert_allclose(quality, [0.0, 0.25, 1.5, 0.375])
     utility = np.array([-1.0, 2.0, 2.0 + math.e, 1e-300 + 2.0, 3.0])
     expected = [-INF, -INF, 1.0, -INF, 0.0]
     np.testing.assert_allclose(log_excess(utility, 2.0), expected, atol=1e-15)
-
-
-@pytest.mark.parametrize("cost", [0.0, -1.0, np.nan, INF])
-def test_gbqr_median_refuses_invalid_costs(cost: float) -> None:
-    with pytest.raises(ValueError, match="cost must be positive and finite everywhere"):
-        gbqr_median(np.ones(3), 0.0, np.array([1.0, cost, 2.0]))
 
 
 def test_weighted_by_hand() -> None:

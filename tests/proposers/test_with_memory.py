@@ -100,8 +100,6 @@ def test_shares_name_the_bundled_memory() -> None:
         again = pickle.loads(pickle.dumps(memory))
         model = BlendedTemplate(again).for_space(space).fit(np.empty((0, 2)), np.empty(0))
         assert model.shares_ == expected
-        named = BlendedTemplate(again, name="mine").for_space(space)
-        assert named.name == "mine"
 
 
 def test_decided_values_are_respected() -> None:
