@@ -25,7 +25,6 @@ from automl_plugins.proposers import design
 from automl_plugins.proposers.acquisition import (
     LEAST_RADIUS,
     LocalSearch,
-    Score,
     best_of,
     distance_factor,
     fade_exponent,
@@ -285,7 +284,8 @@ class ModelBasedProposer:
         settings, space, rng = self.settings, asked.space, asked.rng
         n_candidates, search = _effort(settings, space.d, models.learnt.n_rows)
         first, complete = asked.unseen(n_candidates)
-        models, score = self._score(asked, models)
+        score = _CandidateScore(settings, asked, models)
+        models = score.models
         if complete:
             vector = best_of(first, *score(first), rng)
         else:
@@ -321,71 +321,6 @@ class ModelBasedProposer:
             shares=models.shares,
         )
 
-    def _score(self, asked: Question, models: FittedModels) -> tuple[FittedModels, Score]:
-        """The models conditioned on running evaluations, and the score to maximise."""
-        settings, space = self.settings, asked.space
-        # Running evaluations, and finished ones newer than the model, are unknown to it.
-        unknown = space.features(asked.earlier.vectors[models.learnt.n_rows :])
-        running = asked.earlier.status[models.learnt.n_rows :] == Status.RUNNING
-        radius = np.full(len(unknown), _RADIUS)
-        if running.any() and isinstance(models.surrogate, PendingAware):
-            # The surrogate then expects little around them: only copies must be kept away.
-            known = unknown[running]
-            known = known[~np.isnan(known).all(axis=1)]  # one from another space may be all NaN
-            models = models.beside(known) if len(known) else models
-            radius[running] = _SMALL_RADIUS
-        flat, radii = self._plateaus(space, asked.history)
-        exponent = 0.0
-        if models.running_time is not None:
-            exponent = fade_exponent(settings.cost_exponent, asked.k, settings.cost_budget)
-        reference: float | None = None
-
-        def score(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
-            nonlocal reference
-            features = space.features(vectors)
-            mean, std = models.predict(features)
-            if settings.acquisition == "ei" and np.isfinite(models.best):
-                log_gain = log_expected_improvement(mean, std, models.best, settings.xi)
-            else:
-                # Without an observation there is nothing to improve on: the mean alone decides.
-                beta = settings.beta if np.isfinite(models.best) else 0.0
-                utility = lower_confidence_bound(mean, std, beta)
-                # Only a positive score can be scaled; a bound that nothing scales stays as it is.
-                plain = exponent == 0.0 and models.feasibility is None
-                if plain and not len(unknown) and not len(flat):
-                    return utility, mean
-                if reference is None:  # fixed by the first batch, else it moves with the search
-                    reference = _reference(utility, median=exponent > 0.0)
-                log_gain = log_excess(utility, reference)
-            distance: FloatArray | float = 1.0
-            if len(unknown):
-                distance = distance_factor(design.distances(features, unknown), radius)
-            if len(flat):
-                distance = distance * distance_factor(largest_differences(features, flat), radii)
-            # The logarithm of a distance of 0 would warn.
-            return log_score(
-                log_gain,
-                log_success=models.log_success(features),
-                log_seconds=models.log_seconds(features) if exponent else 0.0,
-                exponent=exponent,
-                log_distance=np.log(np.maximum(distance, 1e-12)),
-            ), mean
-
-        return models, score
-
-    def _plateaus(self, space: VectorSpace, history: History) -> tuple[FloatArray, FloatArray]:
-        """Features (p, f) of the best evaluations that lie on plateaus, and their radii (p,)."""
-        reach = self.settings.plateau_reach
-        if reach is None:
-            return np.empty((0, 1)), np.empty(0)
-        complete = np.flatnonzero(history.status == Status.COMPLETE)
-        # The best ones: only plateaus of low losses attract, and pairs grow with the square.
-        order = np.argsort(history.losses[complete], kind="stable")
-        best = complete[order[:_PLATEAU_ROWS]]
-        features = space.features(history.vectors[best])
-        radii = plateau_radii(features, history.losses[best], reach)
-        return features[radii > 0.0], radii[radii > 0.0]
-
     def _choose_recorded(
         self, asked: Question, models: FittedModels, vector: FloatArray
     ) -> FloatArray:
@@ -404,6 +339,88 @@ class ModelBasedProposer:
             repeated = asked.repeats.among(vectors)
             return vectors[~repeated & space.agrees(vectors, asked.fixed)]
         return np.empty((0, space.d))
+
+
+class _CandidateScore:
+    """The ``Score`` that one proposal maximises: gain, success, seconds and distances in one.
+
+    Attributes:
+        models: Those given, conditioned on running evaluations if the surrogate can be.
+    """
+
+    def __init__(self, settings: ProposerSettings, asked: Question, models: FittedModels) -> None:
+        self._settings, self._space = settings, asked.space
+        # Running evaluations, and finished ones newer than the model, are unknown to it.
+        unknown = asked.space.features(asked.earlier.vectors[models.learnt.n_rows :])
+        running = asked.earlier.status[models.learnt.n_rows :] == Status.RUNNING
+        radius = np.full(len(unknown), _RADIUS)
+        if running.any() and isinstance(models.surrogate, PendingAware):
+            # The surrogate then expects little around them: only copies must be kept away.
+            known = unknown[running]
+            known = known[~np.isnan(known).all(axis=1)]  # one from another space may be all NaN
+            models = models.beside(known) if len(known) else models
+            radius[running] = _SMALL_RADIUS
+        self.models, self._unknown, self._radius = models, unknown, radius
+        self._flat, self._radii = _plateaus(asked.space, asked.history, settings.plateau_reach)
+        self._exponent = 0.0
+        if models.running_time is not None:
+            self._exponent = fade_exponent(settings.cost_exponent, asked.k, settings.cost_budget)
+        self._reference: float | None = None
+
+    def __call__(self, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Score and predicted target (m,) of ``vectors`` (m, d)."""
+        models, features = self.models, self._space.features(vectors)
+        mean, std = models.predict(features)
+        if self._settings.acquisition == "ei" and np.isfinite(models.best):
+            log_gain = log_expected_improvement(mean, std, models.best, self._settings.xi)
+        else:
+            # Without an observation there is nothing to improve on: the mean alone decides.
+            beta = self._settings.beta if np.isfinite(models.best) else 0.0
+            utility = lower_confidence_bound(mean, std, beta)
+            if self._is_plain:
+                return utility, mean
+            if self._reference is None:  # fixed by the first batch, else it moves with the search
+                self._reference = _reference(utility, median=self._exponent > 0.0)
+            log_gain = log_excess(utility, self._reference)
+        return log_score(
+            log_gain,
+            log_success=models.log_success(features),
+            log_seconds=models.log_seconds(features) if self._exponent else 0.0,
+            exponent=self._exponent,
+            log_distance=self._log_distance(features),
+        ), mean
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether nothing scales the gain: a bound, which may be negative, stays as it is then."""
+        is_scaled = self._exponent > 0.0 or self.models.feasibility is not None
+        return not (is_scaled or len(self._unknown) or len(self._flat))
+
+    def _log_distance(self, features: FloatArray) -> FloatArray | float:
+        """Logarithm (m,) of the factor by which others near ``features`` (m, f) lower the gain."""
+        distance: FloatArray | float = 1.0
+        if len(self._unknown):
+            gaps = design.distances(features, self._unknown)
+            distance = distance_factor(gaps, self._radius)
+        if len(self._flat):
+            gaps = largest_differences(features, self._flat)
+            distance = distance * distance_factor(gaps, self._radii)
+        return np.log(np.maximum(distance, 1e-12))  # that of 0 would warn
+
+
+def _plateaus(
+    space: VectorSpace, history: History, reach: float | None
+) -> tuple[FloatArray, FloatArray]:
+    """Features (p, f) of the best evaluations that lie on plateaus, and their radii (p,)."""
+    if reach is None:
+        return np.empty((0, 1)), np.empty(0)
+    complete = np.flatnonzero(history.status == Status.COMPLETE)
+    # The best ones: only plateaus of low losses attract, and pairs grow with the square.
+    order = np.argsort(history.losses[complete], kind="stable")
+    best = complete[order[:_PLATEAU_ROWS]]
+    features = space.features(history.vectors[best])
+    radii = plateau_radii(features, history.losses[best], reach)
+    return features[radii > 0.0], radii[radii > 0.0]
 
 
 def _effort(settings: ProposerSettings, d: int, n_rows: int) -> tuple[int, LocalSearch]:
