@@ -102,13 +102,17 @@ class Situation:
 
 _MOST_READ = 8  # arms and costs, such as of algorithms that ``hyperopt.mix`` asks in turn
 
-#: Rows read from trials, by number, for the last arms and costs, the newest at the end: a cache.
+#: Rows read from trials, by number, for each of the last ways to read them, the newest at the
+#: end: a cache.
 _READ: WeakKeyDictionary[Trials, list[tuple[object, dict[int, Row]]]] = WeakKeyDictionary()
 
 
-def _rows_read(trials: Trials, arms: Arms, cost: Cost) -> dict[int, Row]:
-    """The rows that were read with the same arms and cost; they are to be added to."""
-    known, key = _READ.get(trials, []), (arms, cost)
+def _rows_read(trials: Trials, arms: Arms, cost: Cost, *, inactive: bool) -> dict[int, Row]:
+    """The rows that were read in the same way; they are to be added to.
+
+    With ``inactive`` the labels of all branches are part of a configuration.
+    """
+    known, key = _READ.get(trials, []), (arms, cost, inactive)
     found = next((kept for kept in known if kept[0] == key), (key, {}))
     # A new list: threads may share the old one.
     _READ[trials] = [*(kept for kept in known if kept is not found), found][-_MOST_READ:]
@@ -133,7 +137,7 @@ def read_pulls(
     trials that are not inserted yet. Unless ``all_alive``, the worker of a trial that many others
     have overtaken is presumed dead.
     """
-    read = _rows_read(trials, arms, cost)
+    read = _rows_read(trials, arms, cost, inactive=expr is None)
     documents = [*all_documents(trials), *new]
     rows = []
     for document in documents:

@@ -264,6 +264,24 @@ def test_points_with_labels_of_all_branches_end_no_arm_early() -> None:
     assert len(seen) == len(set(seen)) == 6
 
 
+def test_a_report_before_a_search_is_continued_changes_nothing() -> None:
+    depth = {"depth": hp.choice("depth", [1, 2, 3])}
+    # the option of the first point is nearly always drawn
+    where = hp.choice("model", [{"svm": hp.pchoice("kernel", [(0.02, depth), (0.98, "linear")])}])
+    seen: list[str] = []
+
+    def fn(config: Any) -> float:
+        seen.append(str(config))
+        return 0.5
+
+    points = generate_trials_to_calculate([{"model": 0, "kernel": 1, "depth": 2}])
+    begun = search(bandit(inner="random"), 2, fn=fn, where=where, trials=points)
+    loaded = pickle.loads(pickle.dumps(begun))
+    arm_report(loaded)  # knows the arms, and not which labels are active
+    search(bandit(inner="random"), 6, fn=fn, where=where, trials=loaded)
+    assert len(seen) == len(set(seen)) == 4
+
+
 def test_algorithms_are_replayed_on_conditional_spaces() -> None:
     made = ConfigurationSpace(seed=0)
     model, c, k = Categorical("m", ["svm", "rf", "nb"]), Float("C", (0, 1)), Integer("k", (1, 3))
