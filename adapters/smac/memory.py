@@ -218,8 +218,8 @@ def write_history(
         n_rounded += not _is_kept(values, config)
         seconds, end = float(record.seconds[i]), float(record.times[i])
         length = 0.0 if math.isnan(seconds) else seconds
-        if math.isnan(end):  # a simulated clock, whose times ``known_times`` ignores
-            end = clock = clock + length
+        # From 0 on where no time is known yet: ``known_times`` ignores such times.
+        end = clock = clock + length if math.isnan(end) else end
         status, cost, note = _outcome(record, i, crash_cost)
         history.add(
             config,

@@ -217,6 +217,16 @@ def test_a_repeated_configuration_is_written_with_another_seed() -> None:
         ADAPTER.write_history(record, crash_cost="a")
 
 
+def test_a_run_without_a_time_stays_where_it_was() -> None:
+    rows = [{"x": x, "m": "a"} for x in (0.1, 0.2, 0.3)]
+    times = np.array([1.7e9, math.nan, 1.7e9 + 100])
+    record = TaskRecord("t", rows, np.arange(3.0), np.ones(3), times=times, space=space())
+    again = read_task(ADAPTER.write_history(record), name="t")
+    assert [values["x"] for values in again.configurations] == [0.1, 0.2, 0.3]
+    # as for the other frameworks: right after the run before it
+    assert again.times.tolist() == [1.7e9, 1.7e9 + 1, 1.7e9 + 100]
+
+
 def test_values_that_smac_rounds_are_warned_of() -> None:
     where = ConfigurationSpace({"x": Float("x", (1e-13, 1.0), log=True), "y": (0.0, 1.0)})
     rows = [{"x": 3.46e-13, "y": 0.0}, {"x": 3.14e-13, "y": 0.0}, {"x": 0.1, "y": 1 / 3}]
