@@ -29,7 +29,13 @@ from automl_plugins.meta.recognition import task_memory
 from automl_plugins.meta.sources import read_source
 from automl_plugins.meta.tasks import describe_options
 from automl_plugins.proposers.model_based import ProposerSettings
-from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure, ask
+from automl_plugins.proposers.proposal import (
+    Proposal,
+    Proposer,
+    SurrogateFailure,
+    ask,
+    propose_randomly,
+)
 from automl_plugins.recipes.without_memory import Options
 from automl_plugins.records.history import History
 from automl_plugins.records.task_record import TaskRecord
@@ -318,7 +324,7 @@ class ProposerAlgorithm(Algorithm[P]):
                     logger.warning(
                         f"{self.name}: {failure} Trial {tid} is drawn at random instead."
                     )
-        return Proposal(space.sample(1, streams.generator("fallback", tid))[0], "random")
+        return next(propose_randomly(space, history, tid, streams.generator("fallback", tid)))
 
     def _begin(self, domain: Domain, options: Mapping[str, Any], own: str | None) -> _Search:
         """A proposer on a search space, without the trials named ``own`` in its memory."""

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from ConfigSpace import Configuration
 from smac import Scenario
 from smac.callback import Callback
@@ -20,7 +19,13 @@ from smac.runhistory import RunHistory, TrialInfo, TrialValue
 from automl_plugins._arguments import check_integer, check_kind
 from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.explanation import Explanation, Parts, read_parts
-from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure, ask
+from automl_plugins.proposers.proposal import (
+    Proposal,
+    Proposer,
+    SurrogateFailure,
+    ask,
+    propose_randomly,
+)
 from automl_plugins.proposers.with_memory import SuggestedStart, WithFallback, check_fits
 from automl_plugins.records.history import History
 from automl_plugins.spaces.values import as_configuration
@@ -38,8 +43,6 @@ _logger = logging.getLogger("smac.automl_plugins")
 _NOTE = "proposal"  # our key in ``additional_info``
 _DEFAULT = "Initial Design: Default"  # SMAC's origin of the default, or how it begins
 _RANDOM = 0.2  # of the configurations, in a scenario with budgets
-_POOL = 512  # random configurations from which a new one is taken
-_SMALL = 100_000  # largest size of a space that is searched exhaustively for a new one
 
 
 class ProposerConfigSelector(Selector):
@@ -227,21 +230,8 @@ class ProposerConfigSelector(Selector):
 
     def _random(self, history: History, k: int) -> Proposal | None:
         """A random untried configuration; None if there is none."""
-        rng = self._streams.generator("random", k)
-        # Sorted, as ``seen`` looks keys up by bisection.
-        seen = np.sort(self.space.keys(history.vectors))
-        # Draws may miss the last configurations that are left: then all of them are listed.
-        for exhaustive in (False, True):
-            pool = self.space.enumerate(_SMALL) if exhaustive else self.space.sample(_POOL, rng)
-            if pool is None:
-                continue
-            fresh = pool[~self.space.seen(self.space.canonical(pool), seen)]
-            while len(fresh):
-                row = rng.integers(len(fresh))
-                if self._is_new(fresh[row], history):
-                    return Proposal(fresh[row], "random")
-                fresh = np.delete(fresh, row, axis=0)
-        return None
+        drawn = propose_randomly(self.space, history, k, self._streams.generator("random", k))
+        return next((found for found in drawn if self._is_new(found.vector, history)), None)
 
     def _is_new(self, vector: FloatArray, history: History) -> bool:
         """Whether the values of a vector, which ConfigSpace rounds, have not been tried."""

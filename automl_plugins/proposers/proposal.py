@@ -36,6 +36,7 @@ Origin = Literal["design", "random", "model"]
 MOST_ASKING = 32  # numbers being proposed at one moment; older ones belong to dead workers
 COUNTS = ("n_rows", "n_diverged", "n_infeasible")
 _MAX_REDRAWS = 8  # batches without a new configuration before giving up
+_RANDOM_POOL = 512  # configurations from which a random one is taken
 _FACTS = ("loss", "bound", "seconds", "success")  # numbers, None where they are not modelled
 
 
@@ -348,3 +349,17 @@ class Question:
                 pool = pool[~mask]
                 break
         return pool, complete
+
+
+def propose_randomly(
+    space: VectorSpace, history: History, k: int, rng: np.random.Generator
+) -> Iterator[Proposal]:
+    """Random configurations for number ``k``, one or more, the next to be taken if one is refused.
+
+    They repeat nothing, unless nothing else is left, see ``Question.unseen``.
+    """
+    pool, _ = Question(space, history, k, None, rng).unseen(_RANDOM_POOL)
+    while len(pool):
+        row = rng.integers(len(pool))
+        yield Proposal(pool[row], "random")
+        pool = np.delete(pool, row, axis=0)

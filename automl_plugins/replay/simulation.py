@@ -28,7 +28,7 @@ from automl_plugins.frameworks import (
     adapter_of,
     ask_adapter,
 )
-from automl_plugins.proposers.proposal import SurrogateFailure, ask
+from automl_plugins.proposers.proposal import SurrogateFailure, ask, propose_randomly
 from automl_plugins.records.history import History
 from automl_plugins.records.scores import rescale
 from automl_plugins.records.trial import Status
@@ -315,14 +315,15 @@ class ProposerSearch:
 
     def ask(self) -> Proposal:
         """The next configuration; its token is its number."""
-        k = self._asked
+        k, history = self._asked, self.history()
         try:
-            vector = ask(self.proposer, self._space, self.history(), self._streams, k).vector
+            vector = ask(self.proposer, self._space, history, self._streams, k).vector
         except SurrogateFailure as failure:
             if not self._failed:
                 self._failed = True
                 _logger.warning(f"{failure} Random configurations are tried instead.")
-            vector = self._space.sample(1, self._streams.generator("fallback", k))[0]
+            rng = self._streams.generator("fallback", k)
+            vector = next(propose_randomly(self._space, history, k, rng)).vector
         self._asked += 1
         self._running[k] = vector
         return Proposal(values_of(as_configuration(self._space.space, vector)), token=k)

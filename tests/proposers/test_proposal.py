@@ -22,6 +22,7 @@ from automl_plugins.proposers.proposal import (
     SurrogateFailure,
     ask,
     fill_gaps,
+    propose_randomly,
 )
 from automl_plugins.proposers.with_memory import SuggestedStart
 from automl_plugins.recipes import gbqr
@@ -354,6 +355,19 @@ def test_suggestions_that_differ_in_unused_parameters_are_copies(name: str) -> N
 def test_a_proposal_as_data_and_as_text(known: dict[str, Any], text: str) -> None:
     proposal = Proposal(np.zeros(2), **known)
     assert proposal.to_dict() == known and repr(proposal) == text
+
+
+@pytest.mark.parametrize("n", [0, 38, 42])
+def test_random_proposals_are_new_while_there_are_new_ones(n: int) -> None:
+    history = finished(GRID, n)  # of 42 configurations
+    drawn = list(propose_randomly(GRID, history, n, np.random.default_rng(0)))
+    found = GRID.keys(np.array([proposal.vector for proposal in drawn])).tolist()
+    assert {proposal.origin for proposal in drawn} == {"random"}
+    assert len(found) == len(set(found)) == (42 - n or 42)
+    assert bool(set(found) & set(GRID.keys(history.vectors).tolist())) == (n == 42)
+    first = [next(propose_randomly(GRID, history, n, np.random.default_rng(s))) for s in (0, 0, 1)]
+    np.testing.assert_array_equal(first[0].vector, first[1].vector)
+    assert (first[0].vector != first[2].vector).any()
 
 
 def test_an_empty_space_has_nothing_to_repeat() -> None:

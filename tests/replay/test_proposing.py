@@ -123,6 +123,12 @@ def test_a_model_that_fails_is_replaced_by_lot_and_warned_of_once(
     assert asked[1].config != asked[3].config
 
 
+def test_without_a_model_no_configuration_is_repeated() -> None:
+    space = ConfigurationSpace({"n": (1, 12)})
+    search = ProposerSearch(lambda _: Scripted(tuple(range(12))), Problem(space, 3))
+    assert sorted(search.ask().config["n"] for _ in range(12)) == list(range(1, 13))
+
+
 def test_a_mistake_in_the_code_is_no_failure_of_a_surrogate() -> None:
     class Mistaken(Scripted):
         def propose(self, *_: Any, **__: Any) -> Proposal:

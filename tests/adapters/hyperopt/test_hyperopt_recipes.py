@@ -437,6 +437,20 @@ def test_a_mistake_in_the_code_is_no_failure_of_a_surrogate() -> None:
         search(ProposerAlgorithm(Mistaken), 2)
 
 
+def test_without_a_model_no_configuration_is_repeated() -> None:
+    class Broken:
+        timed = False
+
+        def propose(self, *_: Any) -> Proposal:
+            raise SurrogateFailure("On purpose.")
+
+    where = {"n": hp.randint("n", 12)}
+    trials = search(ProposerAlgorithm(Broken), 13, fn=lambda c: 0.5, where=where)
+    drawn = [document["misc"]["vals"]["n"][0] for document in trials.trials]
+    assert sorted(drawn[:12]) == list(range(12)) and len(drawn) == 13
+    assert len(search(ProposerAlgorithm(Broken), 2, fn=lambda c: 0.5, where={"n": 1})) == 2
+
+
 def test_any_proposer_can_be_driven_and_its_failure_is_replaced_with_one_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -428,6 +428,17 @@ def test_a_broken_model_is_replaced_and_said_once(
     assert said[0].name.startswith("smac")
 
 
+def test_without_a_model_the_space_is_searched_to_its_end(tmp_path: Path) -> None:
+    class Failing(Watched):
+        def propose(self, *arguments: Any, **options: Any) -> Proposal:
+            raise SurrogateFailure("The model is broken.")
+
+    small = ConfigurationSpace({"x": (1, 6), "kind": ["linear", "poly"]}, seed=0)
+    smac = facade(tmp_path, Failing(), space=small, n_trials=30)
+    smac.optimize()
+    assert len(smac.runhistory) == len({tuple(t.values()) for t in trajectory(smac)}) == 12
+
+
 def test_a_mistake_in_the_code_is_no_failure_of_a_surrogate(tmp_path: Path) -> None:
     def mistaken(k: int) -> Any:
         raise KeyError("a mistake")
