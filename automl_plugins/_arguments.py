@@ -74,6 +74,15 @@ def _refusal(name: str, value: Any, kind: type, allowed: str, optional: bool = F
     return error(f"{name} must be {allowed}{', or None' if optional else ''}, got {value!r}.")
 
 
+def one_of_two(what: str, **arguments: tuple[Any, str]) -> None:
+    """Raise ValueError unless one of two ``arguments`` is given; each is value and meaning."""
+    n_given = sum(value is not None for value, _ in arguments.values())
+    if n_given != 1:
+        known = " or ".join(f"{name}= ({meaning})" for name, (_, meaning) in arguments.items())
+        got = "both" if n_given else "neither"
+        raise ValueError(f"Give one {what}, {known}, one of the two; got {got}.")
+
+
 def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
     """Raise ValueError unless ``value`` is one of the ``allowed``."""
     if value not in allowed:

@@ -20,7 +20,7 @@ from ConfigSpace import ConfigurationSpace
 from hyperopt import Domain, Trials, rand
 
 from automl_plugins.arrays import FloatArray
-from automl_plugins.bandits.model_weights import model_weights, weights_by_option
+from automl_plugins.bandits.model_weights import check_rule, model_weights, weights_by_option
 from automl_plugins.bandits.policy import weights_from_numbers
 from automl_plugins.records.trial import as_number
 from automl_plugins.spaces.cells import check_parts, partition
@@ -412,10 +412,7 @@ def option_weights(arms: ArmSpace, weights: Weights) -> FloatArray:
         named = {names[k] if k not in names and k in indices else k: weights[k] for k in weights}
         given = weights_by_option(names, named, f"{demand}, by name or index")
         return weights_from_numbers(given[drawn])
-    if weights not in ("2^N", "volume"):
-        raise ValueError(
-            f"weights must be '2^N', 'volume' or a number for each option, got {weights!r}."
-        )
+    check_rule("weights", weights, "a number for each option")
     by_arm = [unbounded(expr, known) for expr in arms.exprs]
     unequal = {name for found in by_arm for name in found if not all(name in u for u in by_arm)}
     if weights == "volume" and unequal:  # those that all options share cancel out

@@ -22,7 +22,7 @@ from typing import Any
 
 from hyperopt import Domain, Trials, rand, tpe
 
-from automl_plugins._arguments import check_finite, check_integer, level_of_caller
+from automl_plugins._arguments import check_finite, check_integer, level_of_caller, one_of_two
 from automl_plugins.bandits.confidence import policy_or_default
 from automl_plugins.bandits.model_weights import draw_weighted
 from automl_plugins.bandits.policy import ArmChoice, Policy
@@ -165,7 +165,9 @@ class Weighted(ArmMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.paper and (self.weights, self.inner) != ("2^N", "random"):
+        # Weights may be an array, whose comparison has no truth value.
+        is_paper = isinstance(self.weights, str) and self.weights == "2^N"
+        if self.paper and not (is_paper and self.inner == "random"):
             raise ValueError(
                 f"paper=True has weights='2^N' and inner='random', got {self.weights!r} and"
                 f" {self.inner!r}."
@@ -290,12 +292,11 @@ class Boasf(ArmMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if (self.budget_seconds is None) == (self.max_evals is None):
-            given = "neither" if self.max_evals is None else "both"
-            raise ValueError(
-                "Give one budget, budget_seconds= (seconds of all evaluations together) or"
-                f" max_evals= (their number), got {given}."
-            )
+        one_of_two(
+            "budget",
+            budget_seconds=(self.budget_seconds, "seconds of all evaluations together"),
+            max_evals=(self.max_evals, "their number"),
+        )
         check_finite("budget_seconds", self.budget_seconds, positive=True, optional=True)
         check_integer("max_evals", self.max_evals, 1, optional=True)
         if self.label is not None and self.split is not None:
@@ -328,17 +329,17 @@ class Boasf(ArmMethod):
         self, space: ArmSpace, situation: Situation, streams: Streams, tid: int
     ) -> tuple[ArmChoice | None, dict[str, Any]]:
         """The arm whose share is next, after opening a new round if the last one has ended."""
-        n, most = len(space.arms), self.max_evals
-        if most is not None and not situation.rows and most < n * self.min_pulls:
+        n, filtering = len(space.arms), self.filtering
+        if not situation.rows and not filtering.suffices_for(n):
             warnings.warn(
-                f"{n} arms, but {most} evaluations: not every arm gets"
-                f" {self.min_pulls}. They are taken in random order; raise max_evals, or have"
+                f"{n} arms, but {filtering.budget:g} evaluations: not every arm gets"
+                f" {filtering.min_pulls}. They are taken in random order; raise max_evals, or have"
                 " fewer arms.",
                 stacklevel=level_of_caller(),
             )
         rounds = read_rounds(situation.known, self.search(space.arms))
         records, left = situation.pulls.records, situation.left
-        turn = self.filtering.next(left, records, rounds, streams, tid)
+        turn = filtering.next(left, records, rounds, streams, tid)
         if turn.current is None or turn.choice is None:
             return None, {}
         for opened in turn.opened:

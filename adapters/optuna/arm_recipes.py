@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import operator
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 from optuna.logging import get_logger
@@ -13,10 +13,11 @@ from optuna.samplers import RandomSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from automl_plugins._arguments import check_finite, check_integer, preset
+from automl_plugins._arguments import check_finite, check_integer, one_of_two, preset
 from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.bandits.confidence import MaxUCB, policy_or_default
 from automl_plugins.bandits.model_weights import (
+    check_rule,
     draw_weighted,
     weights_by_option,
     weights_from_counts,
@@ -39,9 +40,6 @@ from ._arm_memory import Budget, Situation
 from ._arms import Choices, Split
 from ._inner import Inner
 from .arm_sampler import ArmOptions, ArmSampler
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 _logger = get_logger("optuna.automl_plugins")
 
@@ -100,11 +98,8 @@ class WeightedModelSampler(ArmSampler):
             weights_from_numbers(list(weights.values()))  # bad input fails here, not later
             if isinstance(self.declared, Choices):
                 weights_by_option(self.declared.distribution.choices, weights, _ONE_EACH)
-        elif weights not in ("2^N", "volume"):
-            raise ValueError(
-                "weights must be '2^N', 'volume' or a mapping from choices to weights, got"
-                f" {weights!r}."
-            )
+        else:
+            check_rule("weights", weights, "a mapping from choices to weights")
         self.weights = dict(weights) if isinstance(weights, Mapping) else weights
         self._gives_up = True  # a model that always fails; ``paper`` does not
 
@@ -363,11 +358,11 @@ class BOASFSampler(ArmSampler):
 
     def _record(self, study: Study, trial: FrozenTrial, situation: Situation) -> None:
         """Store the rounds that are opened for a trial."""
-        known, (budget, unit) = self._known(study), self._budget
-        if unit == "trials" and len(situation.arms) > budget and known.first_time("few trials"):
+        known, n = self._known(study), len(situation.arms)
+        if not self.filtering.suffices_for(n) and known.first_time("few trials"):
             _logger.warning(
-                f"{len(situation.arms)} arms share a budget of {budget:g} trials: not every arm"
-                " will be tried."
+                f"{n} arms share a budget of {self.filtering.budget:g} trials: not every arm gets"
+                f" {self.filtering.min_pulls}."
             )
         turn, begins = self._next(situation), known.first_time("began")
         if turn.arm is None and known.first_time("spent"):
@@ -407,11 +402,11 @@ class BOASFSampler(ArmSampler):
 
 def _check_budget(n_trials: Any, seconds: float | None) -> tuple[float, Unit]:
     """The budget and its unit."""
-    if (n_trials is None) == (seconds is None):
-        raise ValueError(
-            "Give the budget as n_trials= or as seconds=, one of the two; got"
-            f" n_trials={n_trials!r} and seconds={seconds!r}."
-        )
+    one_of_two(
+        "budget",
+        n_trials=(n_trials, "trials in all"),
+        seconds=(seconds, "seconds of all trials together"),
+    )
     if seconds is not None:
         check_finite("seconds", seconds, positive=True)
         return seconds, "seconds"

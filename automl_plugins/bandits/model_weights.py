@@ -74,19 +74,22 @@ def model_weights(
         options = options_of(space, choice)
         weights = weights_by_option(options, rule, "rule must give a weight to each option")
         return dict(zip(options, weights_from_numbers(weights).tolist(), strict=True))
+    check_rule("rule", rule, "a mapping from options to weights")
     if rule == "2^N":
         counts = hyperparameter_counts(space, choice)
         logs = {option: n * math.log(2.0) for option, n in counts.items()}
-    elif rule == "volume":
-        logs = dict(zip(options_of(space, choice), log_volumes(space, choice), strict=True))
     else:
-        raise ValueError(
-            f"rule must be '2^N', 'volume' or a mapping from options to weights, got {rule!r}."
-        )
+        logs = dict(zip(options_of(space, choice), log_volumes(space, choice), strict=True))
     if space.forbidden_clauses:
         empty = [o for o in logs if restrict_space(space, {choice: (o,)}) is None]
         logs |= dict.fromkeys(empty, -math.inf)
     return dict(zip(logs, weights_from_logs(list(logs.values())).tolist(), strict=True))
+
+
+def check_rule(argument: str, rule: Any, others: str) -> None:
+    """Raise ValueError unless ``rule`` is ``"2^N"`` or ``"volume"``; ``others`` are legal, too."""
+    if not isinstance(rule, str) or rule not in ("2^N", "volume"):
+        raise ValueError(f"{argument} must be '2^N', 'volume' or {others}, got {rule!r}.")
 
 
 def weights_from_counts(counts: npt.ArrayLike) -> FloatArray:

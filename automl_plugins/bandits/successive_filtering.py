@@ -235,6 +235,10 @@ class SuccessiveFiltering:
         """
         return cls(budget, unit=unit, rounds=rounds, **PAPER)
 
+    def suffices_for(self, n_arms: int) -> bool:
+        """Whether the budget has ``min_pulls`` for each arm; True if their cost is not known."""
+        return self.unit == "seconds" or n_arms * self.min_pulls <= self.budget
+
     def next(
         self,
         arms: Sequence[int],

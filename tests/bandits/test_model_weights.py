@@ -266,6 +266,7 @@ def test_given_weights() -> None:
         ({"svm": 0, "forest": 0, "bayes": 0}, "not all 0"),
         ({"svm": 1, "forest": math.nan, "bayes": 1}, "finite"),
         ("3^N", "rule must be '2\\^N', 'volume' or a mapping"),
+        (np.array([1.0, 2.0, 3.0]), "rule must be '2\\^N', 'volume' or a mapping"),
     ],
 )
 def test_rules_that_do_not_fit(rule: Any, message: str) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from inspect import getmembers, isroutine
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
+from automl_plugins.adapters import optuna as our_optuna
 from automl_plugins.adapters.optuna import (
     AutoSampler,
     BlendedSampler,
@@ -127,3 +129,15 @@ class TestRelative(_Given, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
     """
 
     test_sample_relative_numerical = None  # type: ignore[assignment]
+
+
+def test_type_hints_can_be_read() -> None:
+    """As by tools that make forms and command lines of signatures."""
+    public = [getattr(our_optuna, name) for name in our_optuna.__all__]
+    samplers = [one for one in public if isinstance(one, type) and issubclass(one, BaseSampler)]
+    assert len(samplers) == 10
+    for sampler in samplers:
+        presets = [make for name, make in getmembers(sampler, isroutine) if name[0] != "_"]
+        for function in (sampler.__init__, *presets):
+            if function.__module__.startswith("automl_plugins"):
+                get_type_hints(function)

@@ -451,5 +451,6 @@ def test_weighted_sampling_of_the_paper_draws_by_2_to_the_n_alone() -> None:
     plain = weighted(list(range(9)), domain, Trials(), 1)
     same = weighted(list(range(9)), domain, Trials(), 1, paper=True)
     assert [d["misc"]["vals"] for d in plain] == [d["misc"]["vals"] for d in same]
-    with pytest.raises(ValueError, match="paper=True has weights"):
-        weighted(paper=True, inner="tpe")([0], domain, Trials(), 1)
+    for other in ({"inner": "tpe"}, {"weights": "volume"}, {"weights": np.ones(2)}):
+        with pytest.raises(ValueError, match="paper=True has weights"):
+            weighted(paper=True, **other)([0], domain, Trials(), 1)

@@ -235,13 +235,19 @@ def test_more_arms_than_trials_is_said_and_survived(log: pytest.LogCaptureFixtur
     study = run(boasf(n_trials=4, stop_when_spent=True), 20, objective)
     assert len(study.trials) == 4 and max(counts(study).values()) == 1
     assert "10 arms share a budget of 4 trials" in log.text
+    log.clear()
+    run(boasf(n_trials=19, min_pulls=2), 1, objective)
+    assert "10 arms share a budget of 19 trials: not every arm gets 2." in log.text
+    log.clear()
+    run(boasf(n_trials=20, min_pulls=2), 1, objective)
+    assert "not every arm" not in log.text
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({}, "one of the two"),
-        ({"n_trials": 10, "seconds": 60}, "one of the two"),
+        ({}, r"one budget, n_trials= .* or seconds= .*, one of the two; got neither"),
+        ({"n_trials": 10, "seconds": 60}, "one of the two; got both"),
         ({"n_trials": 0}, "n_trials must be an integer >= 1"),
         ({"n_trials": 2.5}, "n_trials must be an integer"),
         ({"n_trials": True}, "n_trials must be an integer"),

@@ -151,6 +151,7 @@ def test_models_under_way_for_the_first_time_are_not_asked_again() -> None:
     ("weights", "words"),
     [
         ("3^N", "must be '2\\^N', 'volume' or a mapping"),
+        (np.array([1.0, 2.0]), "must be '2\\^N', 'volume' or a mapping"),
         ({"a": -1.0, "b": 1.0}, ">= 0"),
         ({"a": float("nan"), "b": 1.0}, "finite"),
         ({"a": 0.0, "b": 0}, "not all 0"),
