@@ -6,9 +6,8 @@ import json
 import logging
 import math
 import os
-import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from numbers import Real
@@ -35,6 +34,7 @@ from automl_plugins.addresses import (
 )
 from automl_plugins.arrays import FloatArray
 from automl_plugins.formats import one_line
+from automl_plugins.logs import hidden
 from automl_plugins.records.trial import (
     Columns,
     Status,
@@ -357,25 +357,6 @@ def _is_journal(path: Path) -> bool:
 # --- its log --------------------------------------------------------------------------------
 
 
-_changing = threading.Lock()
-_levels: list[int] = []  # the log's own, then those of the blocks that run; empty without any
-
-
-@contextmanager
-def quiet(level: int = logging.WARNING) -> Iterator[None]:
-    """Hide Optuna's log below a level, for studies that the user did not ask for.
-
-    Blocks of several threads may overlap: the last one to end restores the log's own level.
-    """
-    logger = logging.getLogger("optuna")
-    with _changing:
-        _levels.extend([level] if _levels else [logger.level, level])
-        logger.setLevel(max(_levels))
-    try:
-        yield
-    finally:
-        with _changing:
-            _levels.remove(level)
-            logger.setLevel(max(_levels))
-            if len(_levels) == 1:
-                _levels.clear()
+def quiet(level: int = logging.WARNING) -> AbstractContextManager[None]:
+    """Hide Optuna's log below a level, for studies that the user did not ask for."""
+    return hidden("optuna", level)

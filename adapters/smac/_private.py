@@ -30,6 +30,8 @@ from smac.runhistory import StatusType, TrialInfo, TrialValue
 from smac.runner.abstract_runner import AbstractRunner
 from smac.runner.dask_runner import DaskParallelRunner
 
+from automl_plugins.logs import hidden
+
 from .continuing import BEGUN, continuation
 
 _logger = logging.getLogger("smac.automl_plugins")
@@ -395,13 +397,7 @@ def _close(reference: weakref.ref[DaskRunner]) -> None:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Hide SMAC's log and the warnings that it causes: a replay runs hundreds of searches."""
-    logger = logging.getLogger("smac")
-    level = logger.level
-    logger.setLevel(max(level, logging.ERROR))
-    try:
-        with warnings.catch_warnings():
-            for category, message in _WARNINGS:
-                warnings.filterwarnings("ignore", message, category)
-            yield
-    finally:
-        logger.setLevel(level)
+    with hidden("smac", logging.ERROR), warnings.catch_warnings():
+        for category, message in _WARNINGS:
+            warnings.filterwarnings("ignore", message, category)
+        yield

@@ -85,6 +85,19 @@ def test_what_smac_provokes_and_logs_is_hidden(caplog: pytest.LogCaptureFixture)
     assert caplog.messages == ["shown"]
 
 
+def test_blocks_that_overlap_leave_the_log_as_it_was() -> None:
+    logger = logging.getLogger("smac")
+    before = logger.level
+    first, second = _private.quiet(), _private.quiet()
+    with warnings.catch_warnings():  # which does not nest in this way
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)  # as two threads do that overlap
+        assert logger.level == logging.ERROR
+        second.__exit__(None, None, None)
+    assert logger.level == before < logging.ERROR
+
+
 def test_facades_tell_a_selector_what_it_needs(tmp_path: Path) -> None:
     run = scenario(tmp_path)
     selector, design = _private.Selector(run), DefaultInitialDesign(run)

@@ -1,0 +1,33 @@
+"""Logs of frameworks that are hidden for a while."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_changing = threading.Lock()
+#: By logger its own level, then those of the blocks that run; only while there are some.
+_levels: dict[str, list[int]] = {}
+
+
+@contextmanager
+def hidden(logger: str, below: int) -> Iterator[None]:
+    """Hide what a logger says below a level.
+
+    Blocks of several threads may overlap: the last one to end restores the logger's own level.
+    """
+    known = logging.getLogger(logger)
+    with _changing:
+        levels = _levels.setdefault(logger, [known.level])
+        levels.append(below)
+        known.setLevel(max(levels))
+    try:
+        yield
+    finally:
+        with _changing:
+            levels.remove(below)
+            known.setLevel(max(levels))
+            if len(levels) == 1:
+                _levels.pop(logger, None)
