@@ -39,7 +39,7 @@ from automl_plugins.meta.recorder import (
 from automl_plugins.newest import Newest
 from automl_plugins.records.search import Search
 from automl_plugins.records.task_record import TaskRecord, UnnamedTask
-from automl_plugins.records.trial import Status, as_seconds
+from automl_plugins.records.trial import Status, as_seconds, note_outcome
 
 from ._private import all_documents
 from .space import SearchSpace, is_space, read_space
@@ -227,12 +227,12 @@ def _documents(record: TaskRecord, known: SearchSpace, trials: Trials) -> list[D
         loss, budget, seconds = (
             float(column[tid]) for column in (record.losses, record.budget, record.seconds)
         )
-        status, full = Status(record.status[tid]), math.isnan(budget)
+        status = Status(record.status[tid])
         result: dict[str, Any] = {"status": STATUS_FAIL}
-        if status == Status.COMPLETE and full:
+        if note := note_outcome(status, loss, budget):
+            result[NOTE] = note
+        elif status == Status.COMPLETE:
             result = {"status": STATUS_OK, "loss": loss}
-        elif status == Status.PRUNED or not full:
-            result[NOTE] = {"status": int(status), "loss": loss, "budget": budget}
         document = new_document(trials, known.domain, tid, known.labels(configuration))
         began, document["refresh_time"] = moments[tid]
         # Without a start there is no duration.

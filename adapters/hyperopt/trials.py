@@ -36,6 +36,7 @@ from automl_plugins.records.trial import (
     Trial,
     as_number,
     as_seconds,
+    read_outcome,
     sortable,
     unix_time,
 )
@@ -159,9 +160,8 @@ def read_trial(document: Document) -> Trial:
         status = Status.RUNNING
     elif document["state"] == JOB_STATE_DONE and result.get("status") == STATUS_OK:
         status = Status.COMPLETE
-    elif isinstance(note := result.get(NOTE), Mapping) and note.get("status") in list(Status):
-        status = Status(note["status"])
-        loss, budget = as_number(note.get("loss")), as_number(note.get("budget"))
+    elif (noted := read_outcome(result.get(NOTE))) is not None:
+        status, loss, budget = noted
     return Trial(
         {name: plain(value) for name, value in values_of(document).items()},
         status,

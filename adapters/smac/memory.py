@@ -27,7 +27,7 @@ from automl_plugins.meta.plain import digest, encode, plain_configuration
 from automl_plugins.meta.recorder import Recorder, SearchRecorder, WritableStore, search_name
 from automl_plugins.records.search import Search
 from automl_plugins.records.task_record import TaskRecord, UnnamedTask
-from automl_plugins.records.trial import Status, as_number
+from automl_plugins.records.trial import Status, as_number, finite_or_none, note_outcome
 from automl_plugins.spaces.values import as_configuration, to_vector, values_of
 
 from ._private import scenario_of
@@ -267,17 +267,12 @@ def _worst(record: TaskRecord) -> float:
 
 def _outcome(record: TaskRecord, row: int, crash_cost: float) -> tuple[StatusType, float, Any]:
     """Status and cost for SMAC's model, and a note with the facts that they do not express."""
-    status = Status(record.status[row])
+    status, loss = Status(record.status[row]), float(record.losses[row])
+    noted = note_outcome(status, loss, float(record.budget[row]))
     # The seconds are more exact than the difference of two times.
-    loss, budget, seconds = (
-        None if math.isnan(column[row]) else float(column[row])
-        for column in (record.losses, record.budget, record.seconds)
-    )
-    if status == Status.COMPLETE and loss is not None and budget is None:
-        return StatusType.SUCCESS, loss, {"seconds": seconds}
-    if status == Status.FAILED and budget is None:
-        return StatusType.CRASHED, crash_cost, {"seconds": seconds}
-    note = {"seconds": seconds, "status": int(status), "loss": loss, "budget": budget}
+    note = {"seconds": finite_or_none(record.seconds[row]), **noted}
+    if status == Status.COMPLETE and not noted:
+        return StatusType.SUCCESS, loss, note
     end = StatusType.CRASHED if status == Status.FAILED else StatusType.TIMEOUT
     return end, crash_cost, note
 

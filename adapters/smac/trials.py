@@ -21,7 +21,7 @@ from smac.runhistory import StatusType, TrialKey, TrialValue
 from automl_plugins.addresses import as_path
 from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.files import DAMAGE
-from automl_plugins.records.trial import Status, Trial, as_number, as_seconds
+from automl_plugins.records.trial import Status, Trial, as_number, as_seconds, read_outcome
 from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import as_configuration, to_vector, values_of
 
@@ -55,9 +55,8 @@ def read_trial(config: Configuration, key: TrialKey, value: TrialValue, number: 
         status = Status.RUNNING
     elif value.status == StatusType.SUCCESS:
         status = Status.COMPLETE
-    elif note.get("status") in list(Status):
-        status = Status(note["status"])
-        loss, budget = as_number(note.get("loss")), as_number(note.get("budget"))
+    elif (noted := read_outcome(note)) is not None:
+        status, loss, budget = noted
     return Trial(
         config,
         status,

@@ -208,6 +208,25 @@ def finite_parts(given: Any) -> dict[str, float] | None:
     return dict(sorted(legal.items(), key=lambda item: -item[1]))
 
 
+def note_outcome(status: Status, loss: float, budget: float) -> dict[str, Any]:
+    """What frameworks without pruned trials and budgets cannot express, as plain data.
+
+    It is empty for what they can: a complete or failed trial in full.
+    """
+    if status != Status.PRUNED and math.isnan(budget):
+        return {}
+    facts = {"loss": finite_or_none(loss), "budget": finite_or_none(budget)}
+    return {"status": int(status), **facts}
+
+
+def read_outcome(note: Any) -> tuple[Status, float, float] | None:
+    """Status, loss and budget that ``note_outcome`` has noted; None for anything else."""
+    status = as_number(note.get("status")) if isinstance(note, Mapping) else math.nan
+    if status not in (Status.COMPLETE, Status.PRUNED, Status.FAILED):
+        return None
+    return Status(int(status)), as_number(note.get("loss")), as_number(note.get("budget"))
+
+
 def as_seconds(*values: Any) -> float:
     """The first recorded value that is a duration in (0, ``LONGEST``]; NaN without any."""
     return next((s for s in map(as_number, values) if 0.0 < s <= LONGEST), math.nan)

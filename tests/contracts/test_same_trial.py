@@ -203,6 +203,10 @@ HYPEROPT = {
         document({"status": STATUS_FAIL, "automl_plugins": {"status": "?"}}),
         Seen(FAILED, NAN, 5.0),
     ),
+    "a note of a running trial": Case(
+        document({"status": STATUS_FAIL, "automl_plugins": PARTIAL | {"status": int(RUNNING)}}),
+        Seen(FAILED, NAN, 5.0),
+    ),
     "running": Case(document({"status": "new"}, JOB_STATE_RUNNING), Seen(RUNNING, NAN, NAN)),
 }
 
@@ -254,6 +258,10 @@ SMAC = {
     ),
     "a damaged note": Case(
         value_of(StatusType.TIMEOUT, additional_info={"automl_plugins": {"status": "?"}}),
+        Seen(FAILED, NAN, 5.0),
+    ),
+    "a note with a truth value": Case(
+        value_of(StatusType.TIMEOUT, additional_info={"automl_plugins": {"status": True}}),
         Seen(FAILED, NAN, 5.0),
     ),
     "running": Case(value_of(StatusType.RUNNING), Seen(RUNNING, NAN, NAN)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Iterator
@@ -22,7 +23,9 @@ from automl_plugins.records.trial import (
     finite_or_none,
     in_order,
     known_times,
+    note_outcome,
     oldest_running,
+    read_outcome,
     unix_time,
 )
 
@@ -61,6 +64,32 @@ def test_what_is_no_duration_is_unknown(seconds: float) -> None:
 def test_numbers(value: Any, expected: float) -> None:
     np.testing.assert_array_equal(as_number(value), expected)
     assert finite_or_none(value) == (expected if math.isfinite(expected) else None)
+
+
+@pytest.mark.parametrize(
+    ("status", "loss", "budget"),
+    [
+        (PRUNED, 0.5, math.nan),
+        (PRUNED, math.nan, 3.0),
+        (COMPLETE, 0.5, 1.0),
+        (FAILED, math.nan, 1.0),
+    ],
+)
+def test_outcomes_that_frameworks_lack_are_noted(
+    status: Status, loss: float, budget: float
+) -> None:
+    note = json.loads(json.dumps(note_outcome(status, loss, budget), allow_nan=False))
+    np.testing.assert_array_equal(read_outcome(note), (status, loss, budget))
+
+
+def test_outcomes_in_full_need_no_note() -> None:
+    assert note_outcome(COMPLETE, 0.5, math.nan) == note_outcome(FAILED, 0.0, math.nan) == {}
+
+
+@pytest.mark.parametrize("status", [int(RUNNING), True, False, None, "1", "?", 1.5, -1, 4, []])
+def test_what_is_no_finished_outcome_is_ignored(status: Any) -> None:
+    assert read_outcome({"status": status, "loss": 0.5, "budget": None}) is None
+    assert read_outcome(None) is read_outcome({}) is read_outcome([status]) is None
 
 
 def test_the_first_duration_counts() -> None:
