@@ -344,12 +344,13 @@ def _restrict_param(param: Any, part: Part) -> Any:
             total = sum(p[i] for i in part)
             drawn = pyll.scope.categorical(tuple(float(p[i] / total) for i in part))
         return pyll.scope.hyperopt_param(label, drawn)
-    first, last, q = (constant(node, name) for name in ("low", "high", "q"))
     low, high = part.low, part.high
     if node.name == "randint":
-        first, last = (0, first) if last is None else (first, last)  # ``randint`` of one number
-        ends = [math.ceil(end) for end in (max(first, low), min(last, high))]
+        whole = ends_of(node)
+        assert whole is not None  # a range that is not constant is no part of a space
+        ends = [math.ceil(end) for end in (max(whole[0], low), min(whole[1], high))]
     else:
+        first, last, q = (constant(node, name) for name in ("low", "high", "q"))
         if q is not None:  # the ends lie between multiples
             low, high = low + _INSIDE_STEP * q, high - _INSIDE_STEP * q
         if node.name in ("loguniform", "qloguniform"):

@@ -357,12 +357,14 @@ def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
     given = _constants(label, node)
     name, q = node.name, given.get("q")
     if name == "randint":
-        first, end = (given["low"], given["high"]) if "high" in given else (0, given["low"])
+        whole = ends_of(node)
+        assert whole is not None  # ``_constants`` has refused others
+        first, end = whole
         if not first < end:
             raise ValueError(
                 f"{label!r} needs an upper end above the lower one, got {first!r} and {end!r}."
             )
-        return _integers(label, int(first), int(end) - 1, log=False)
+        return _integers(label, first, end - 1, log=False)
     log, normal = name in _LOG, name in _NORMAL
     if not (log or normal or name in ("uniform", "quniform")):
         raise ValueError(
