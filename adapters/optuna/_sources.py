@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -130,21 +131,53 @@ def read_tasks(source: StudySource) -> list[TaskRecord]:
     return [read_task(source)] if found is None else found.records
 
 
-@dataclass(frozen=True)
 class _Found:
     """What is read of sources with studies among them.
 
     Attributes:
         records: A task for each study, and the tasks of the other sources.
-        distributions: The union of those of the studies and of the recorded spaces.
         marks: Name of the task by mark of the study.
         filling: Whether there is a storage, in which the user has not picked the studies.
     """
 
-    records: list[TaskRecord]
-    distributions: Distributions
-    marks: Mapping[str, str]
-    filling: bool
+    def __init__(self, *, filling: bool) -> None:
+        self.records: list[TaskRecord] = []
+        self.marks: dict[str, str] = {}
+        self.filling = filling
+        self._others: list[TaskRecord] = []
+        self._asked: defaultdict[str, list[BaseDistribution]] = defaultdict(list)
+
+    def add_tasks(self, records: Sequence[TaskRecord]) -> None:
+        """Add the tasks of a source without studies."""
+        self.records += records
+        self._others += records
+
+    def add_study(self, study: Study, name: str) -> None:
+        """Add a study as a task, once; of what is filling up, unusable ones are left out."""
+        if self.filling and len(study.directions) > 1:
+            _logger.warning(f"Source {name!r} is left out: it has several objectives.")
+            return
+        mark = _mark(study)
+        if mark in self.marks:
+            _logger.warning(f"Source {name!r} is left out: the same study was given before.")
+            return
+        trials = finished_trials(study)
+        if self.filling and not trials:  # such as the study itself, which has just been made
+            return
+        self.records.append(read_study(study, name, space_of_trials(trials), trials=trials))
+        if mark:
+            self.marks[mark] = name
+        for trial in trials:
+            for parameter, distribution in trial.distributions.items():
+                self._asked[parameter].append(distribution)
+
+    @property
+    def distributions(self) -> Distributions:
+        """The union of those of the studies and of the recorded spaces."""
+        given = {name: list(asked) for name, asked in self._asked.items()}
+        for name, distribution in _recorded_distributions(self._others).items():
+            given.setdefault(name, []).append(distribution)
+        return {n: d for n, each in given.items() if (d := _widest(each)) is not None}
 
 
 def _read_studies(sources: Any) -> _Found | None:
@@ -156,38 +189,14 @@ def _read_studies(sources: Any) -> _Found | None:
     stored = [_is_stored(source) for _, source in named]
     if all(one is None for one in stored):
         return None
-    of_storage = any(stored)
-    records: list[TaskRecord] = []
-    others: list[TaskRecord] = []
-    marks: dict[str, str] = {}
-    found: dict[str, list[BaseDistribution]] = {}
+    found = _Found(filling=any(stored))
     for (given, source), is_stored in zip(named, stored, strict=True):
         if is_stored is None:
-            others += (of_source := _read_other(source, given))
-            records += of_source
+            found.add_tasks(_read_other(source, given))
             continue
         for study in studies_in(source) if given is None else [one_study(source)]:
-            name = task_name(study) if given is None else given
-            if of_storage and len(study.directions) > 1:
-                _logger.warning(f"Source {name!r} is left out: it has several objectives.")
-                continue
-            mark = _mark(study)
-            if mark in marks:
-                _logger.warning(f"Source {name!r} is left out: the same study was given before.")
-                continue
-            trials = finished_trials(study)
-            if of_storage and not trials:  # such as the study itself, which has just been made
-                continue
-            records.append(read_study(study, name, space_of_trials(trials), trials=trials))
-            if mark:
-                marks[mark] = name
-            for trial in trials:
-                for parameter, distribution in trial.distributions.items():
-                    found.setdefault(parameter, []).append(distribution)
-    for parameter, distribution in _recorded_distributions(others).items():
-        found.setdefault(parameter, []).append(distribution)
-    union = {n: d for n, ds in found.items() if (d := _widest(ds)) is not None}
-    return _Found(records, union, marks, of_storage)
+            found.add_study(study, task_name(study) if given is None else given)
+    return found
 
 
 def _read_other(source: Any, name: str | None) -> list[TaskRecord]:
