@@ -182,20 +182,25 @@ class Run:
         self._save()
         if failure is not None or error is not None:
             return error
+        return self._stop_early(document)
+
+    def _stop_early(self, latest: Document) -> Exception | None:
+        """Ask the user's function whether the search ends; return the exception if it raises."""
         # Hyperopt's early-stop functions read the loss of the latest trial, so it must have one.
-        valued = document["result"].get("status") == STATUS_OK
-        if self.early_stop_fn is not None and valued and not self._stopped:
-            seen = self.trials
-            if self.pool.n_workers > 1 or seen.trials[-1] is not document:
-                done = [d for d in finished_documents(seen) if d["state"] == JOB_STATE_DONE]
-                others = [d for d in done if d is not document]
-                seen = trials_from_docs([*others, document], validate=False)  # the latest last
-            try:
-                self._stopped, self._stop_args = self.early_stop_fn(seen, *self._stop_args)
-            except Exception as raised:  # other trials that have ended are still to be stored
-                return raised
-            if self._stopped:
-                logger.info("Early stop: %s ended the search.", self.early_stop_fn)
+        valued = latest["result"].get("status") == STATUS_OK
+        if self.early_stop_fn is None or not valued or self._stopped:
+            return None
+        seen = self.trials
+        if self.pool.n_workers > 1 or seen.trials[-1] is not latest:
+            done = [d for d in finished_documents(seen) if d["state"] == JOB_STATE_DONE]
+            others = [d for d in done if d is not latest]
+            seen = trials_from_docs([*others, latest], validate=False)
+        try:
+            self._stopped, self._stop_args = self.early_stop_fn(seen, *self._stop_args)
+        except Exception as raised:  # other trials that have ended are still to be stored
+            return raised
+        if self._stopped:
+            logger.info("Early stop: %s ended the search.", self.early_stop_fn)
         return None
 
     def _withdraw(self) -> None:

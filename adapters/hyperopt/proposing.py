@@ -367,7 +367,6 @@ class NamedTrials:
 
     def records(self) -> list[TaskRecord]:
         """The trials that are of the search space; MemoryMismatch if all are of another one."""
-        whole = self.known if self.place is None else self.place.whole
         found: list[TaskRecord] = []
         refused: list[ValueError] = []
         elsewhere = 0  # in other arms
@@ -377,18 +376,13 @@ class NamedTrials:
                 continue
             fitting = []
             for document in finished_documents(trials):
-                drawn = values_of(document)
-                # Labels that the space does not have are ignored, unless a trial has no others.
-                shared = {label: v for label, v in drawn.items() if label in whole.space}
                 try:
-                    config = whole.values(shared or drawn)
-                    if self.place is not None:
-                        if (inside := self.place.inside(shared)) is None:
-                            elsewhere += 1
-                            continue
-                        config = self.known.values(inside)
+                    config = self._configuration(document)
                 except ValueError as error:
                     refused.append(error)
+                    continue
+                if config is None:
+                    elsewhere += 1
                 else:
                     fitting.append(replace(read_trial(document), config=config))
             if fitting:
@@ -404,6 +398,18 @@ class NamedTrials:
                 raise MemoryMismatch(message)
             logger.warning(message)
         return found
+
+    def _configuration(self, document: Document) -> dict[str, Any] | None:
+        """Values by name; None in another arm; ValueError for those of another search space."""
+        whole = self.known if self.place is None else self.place.whole
+        drawn = values_of(document)
+        # Labels that the space does not have are ignored, unless a trial has no others.
+        shared = {label: v for label, v in drawn.items() if label in whole.space}
+        config = whole.values(shared or drawn)
+        if self.place is None:
+            return config
+        inside = self.place.inside(shared)
+        return None if inside is None else self.known.values(inside)
 
 
 def _trials_by_name(memory: Any) -> Mapping[str, Any] | None:

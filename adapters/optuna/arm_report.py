@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
+from optuna.samplers import BaseSampler
 from optuna.study import Study
 
 from automl_plugins.bandits.report import ArmReport
@@ -12,7 +13,7 @@ from automl_plugins.bandits.successive_filtering import Unit
 
 from . import _private
 from ._arm_memory import ArmMemory
-from ._arms import Split
+from ._arms import Arms, Split
 from .arm_recipes import BOASFSampler
 from .arm_sampler import ArmSampler
 from .trials import Cost, check_study
@@ -47,25 +48,12 @@ def arm_report(
     """
     check_study("arm_report", study)
     sampler = _private.base_sampler(study.sampler)
-    cells = None if split is None else Split(split, max_arms)
-    declared = None
-    if arm is not None and split is not None:
-        raise ValueError(
-            f"arm={arm!r} reports on the choices of a parameter, split={split!r} on cells of the"
-            " search space: give one of them."
-        )
+    key, cells, declared = _reported(
+        sampler, arm, None if split is None else Split(split, max_arms)
+    )
     if isinstance(sampler, ArmSampler):
         reward_range = reward_range or sampler.reward_range
         cost = cost or sampler.cost
-        if arm is None and cells is None:
-            arm, cells, declared = sampler.arm, sampler.split, sampler.declared
-    if arm is None and cells is None:
-        raise ValueError(
-            f"{type(sampler).__name__} has no arms: give the name of the categorical parameter"
-            " whose choices they are, arm='algorithm' for example, or split=2 for cells of the"
-            " search space."
-        )
-    key = cells.key if cells is not None else str(arm)
     known = ArmMemory(study, key, cost, reward_range, cells, declared)
     view = known.everything(study)
     arms = known.arms
@@ -73,7 +61,7 @@ def arm_report(
         if cells is not None:
             raise ValueError("No trial of the study is complete: its cells are not known yet.")
         raise ValueError(
-            f"No trial of the study has asked for {arm!r}. Its categorical parameters:"
+            f"No trial of the study has asked for {key!r}. Its categorical parameters:"
             f" {sorted(known.categories)}."
         )
     situation = known.situation(view, arms, len(view))
@@ -91,4 +79,28 @@ def arm_report(
         notes=notes,
         maximize=known.maximize,
         unit=unit,
+    )
+
+
+def _reported(
+    sampler: BaseSampler, arm: str | None, cells: Split | None
+) -> tuple[str, Split | None, Arms | None]:
+    """The key of the arms, what divides the space into cells, and the arms if they are declared.
+
+    They are those of the sampler if neither ``arm`` nor ``cells`` is given.
+    """
+    if arm is not None and cells is not None:
+        raise ValueError(
+            f"arm={arm!r} reports on the choices of a parameter, split={cells.parts!r} on cells of"
+            " the search space: give one of them."
+        )
+    if cells is not None:
+        return cells.key, cells, None
+    if arm is not None:
+        return str(arm), None, None
+    if isinstance(sampler, ArmSampler):
+        return sampler.arm, sampler.split, sampler.declared
+    raise ValueError(
+        f"{type(sampler).__name__} has no arms: give the name of the categorical parameter whose"
+        " choices they are, arm='algorithm' for example, or split=2 for cells of the search space."
     )
