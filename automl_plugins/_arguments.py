@@ -48,7 +48,8 @@ def check_finite(
     """
     if optional and value is None:
         return
-    if not _is(Real, value) or not least <= value <= _LARGEST or (positive and value == 0):
+    number = value.item() if isinstance(value, np.generic) else value  # float32 has no _LARGEST
+    if not _is(Real, value) or not least <= number <= _LARGEST or (positive and number == 0):
         allowed = "> 0" if positive else f">= {least:g}"
         raise _refusal(name, value, Real, f"a finite number {allowed}", optional)
 

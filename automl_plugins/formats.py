@@ -67,6 +67,12 @@ def format_count(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
+def format_budget(budget: float, unit: str | None) -> str:
+    """The budget with its unit, which is a plural: "1 trial", "2.5 seconds"."""
+    what = str(unit)
+    return f"{format_number(budget)} {what.removesuffix('s') if budget == 1 else what}"
+
+
 def format_number(value: float) -> str:
     """All significant digits of a number, and no others."""
     return f"{value:.15g}"

@@ -143,7 +143,7 @@ def plain_space(space: ConfigurationSpace) -> dict[str, Any]:
                 )
     plain: dict[str, Any] = space.to_serialized_dict(ENCODERS)
     del plain["python_module_version"]
-    return dict(json.loads(json.dumps(plain, default=_item)))
+    return dict(json.loads(json.dumps(plain, default=plain_item)))
 
 
 def parse_space(plain: Mapping[str, Any]) -> ConfigurationSpace:
@@ -190,7 +190,8 @@ def _parts(clauses: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
         yield clause
 
 
-def _item(value: Any) -> Any:
+def plain_item(value: Any) -> Any:
+    """``default`` of ``json.dumps``: a number of numpy as that of Python, else TypeError."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{value!r} is a {type(value).__name__}; {VALUE_RULE}.")

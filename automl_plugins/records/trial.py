@@ -103,6 +103,7 @@ class Trial:
     constraints: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "status", Status(self.status))
         known = math.isfinite(self.loss)
         if self.status == Status.COMPLETE and not known:
             object.__setattr__(self, "status", Status.FAILED)

@@ -167,7 +167,7 @@ def frame_of(trials: Sequence[Trial]) -> dict[str, Any]:
         "frame": frame,
         "parameters": names,
         "loss": _LOSS,
-        "seconds": None if frame[_SECONDS].isna().any() else _SECONDS,
+        "seconds": _SECONDS,
         "curves": curves,
         "none": _NONE if has_none else None,
     }

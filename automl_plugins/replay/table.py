@@ -72,6 +72,7 @@ class Table:
     ) -> None:
         self.name = str(name)
         self.notes = tuple(notes)
+        self._about_runs: tuple[str, ...] = ()  # those of the notes that other losses void
         self.space = space
         self._recorded = RecordedConfigurations(f"Table {self.name!r}", space, configs)
         self._set_losses(losses, seconds)
@@ -147,21 +148,21 @@ class Table:
                 " the parameters= or leave these columns out."
             )
         configs = [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
+        averaged: list[str] = []
         if repeats == "mean":
             first = RecordedConfigurations(f"Table {name!r}", space, configs, repeats=True).first
             configs = [configs[row] for row in np.unique(first)]
             frame = frame[measured].copy()
             for column in measured:
                 frame[column] = float_column(frame, column)
-            frame, more = _average(frame, loss, first)
-            notes = (*notes, *more)
+            frame, averaged = _average(frame, loss, first)
         sign = -1.0 if maximize else 1.0
         steps = sorted(curves)
 
         def numbers(columns: Iterable[str]) -> FloatArray:
             return np.column_stack([float_column(frame, column) for column in columns])
 
-        return cls(
+        table = cls(
             name,
             space,
             configs,
@@ -172,6 +173,8 @@ class Table:
             curve_seconds=numbers([curve_seconds[s] for s in steps]) if curve_seconds else None,
             notes=notes,
         )
+        table._note(*averaged)
+        return table
 
     @classmethod
     def from_studies(
@@ -205,8 +208,7 @@ class Table:
             space = next((s.space for s in searches if s.space is not None), None)
         table = cls.from_frame(name=name, space=space, repeats=repeats, **known)
         if n := sum(map(violates, trials)):
-            note = f"{n} of {len(trials)} trials violate a constraint: they count as failed."
-            table.notes = (*table.notes, note)
+            table._note(f"{n} of {len(trials)} trials violate a constraint: they count as failed.")
         return table
 
     def digest(self) -> str:
@@ -226,10 +228,12 @@ class Table:
     ) -> Table:
         """A table of the same configurations on another data set; they are not checked again.
 
-        Arguments and errors are those of ``Table``.
+        Arguments and errors are those of ``Table``. Notes on the search space stay.
         """
         other = copy.copy(self)
         other.name = str(name)
+        other.notes = tuple(note for note in self.notes if note not in self._about_runs)
+        other._about_runs = ()
         other.steps, other.curves, other.curve_seconds = (), None, None
         other._set_losses(losses, seconds)
         return other
@@ -262,11 +266,10 @@ class Table:
             return None
         if unknown.any():
             seconds[unknown] = median = float(np.median(seconds[~unknown]))
-            note = (
+            self._note(
                 f"{unknown.sum()} of {len(seconds)} runs have no seconds: they take {median:g} s,"
                 " the median of the others."
             )
-            self.notes = tuple(dict.fromkeys([*self.notes, note]))
         return seconds
 
     def _set_curves(
@@ -309,11 +312,15 @@ class Table:
         whole = np.ones(len(spent)) if self.seconds is None else self.seconds
         spent[unknown] = self._evenly(whole)[unknown]
         if n := int((unknown & reported).sum()):
-            note = (
+            self._note(
                 f"{n} of {reported.sum()} losses of curves have no seconds: their steps share"
                 " those of the run evenly."
             )
-            self.notes = tuple(dict.fromkeys([*self.notes, note]))
+
+    def _note(self, *notes: str) -> None:
+        """Add notes on the recorded runs."""
+        self._about_runs = (*self._about_runs, *notes)
+        self.notes = tuple(dict.fromkeys([*self.notes, *notes]))
 
     # --- contents -----------------------------------------------------------------------------
 

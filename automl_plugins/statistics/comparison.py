@@ -11,7 +11,7 @@ import numpy as np
 from automl_plugins._arguments import check_choice, check_flag
 from automl_plugins._versions import require
 from automl_plugins.arrays import BoolArray, FloatArray
-from automl_plugins.formats import format_count, format_number, join_names
+from automl_plugins.formats import format_budget, format_count, format_number, join_names
 from automl_plugins.records.trial import as_number
 from automl_plugins.statistics.results import BudgetComparison, Comparison
 from automl_plugins.statistics.runs import UNITS, Label, Notes, Runs, Unit, runs_of, searches_frame
@@ -115,7 +115,7 @@ def compare(
     if len(methods) == 2:
         notes += ("Friedman's test needs three methods; two have Wilcoxon's alone.",)
     for result in results:
-        where = "" if result.budget is None else f"At {format_number(result.budget)} {unit}: "
+        where = "" if result.budget is None else f"At {format_budget(result.budget, unit)}: "
         notes += tuple(where + sentence for sentence in _remarks(result, alpha))
     ties = f"tasks on which a pair ties {_ZEROS[zero_method]}"
     return Comparison(
@@ -300,7 +300,7 @@ def tidy_scores(
     regrets = runs.regret_at(np.array(points))
     matrices: dict[float, pd.DataFrame] = {}
     for budget, regret in zip(points, regrets.T, strict=True):
-        where = f"At {format_number(budget)} {unit}: "
+        where = f"At {format_budget(budget, unit)}: "
         use, short_notes = _long_enough(runs, kept, budget, short_runs, where)
         early = np.isnan(regret)  # no result counts as the worst one
         means = runs.mean_over_seeds(np.where(early, 1.0, regret)[:, None], use)[:, :, 0]

@@ -14,6 +14,7 @@ from automl_plugins.formats import (
     MARKDOWN,
     TEXT,
     Format,
+    format_budget,
     format_count,
     format_number,
     join_names,
@@ -171,7 +172,7 @@ def _render(comparison: Comparison, form: Format) -> str:
 def _blocks(comparison: Comparison, result: BudgetComparison, form: Format) -> Iterator[str]:
     n_tasks, n_methods = result.scores.shape
     size = f"{n_methods} methods on {format_count(n_tasks, 'task')}"
-    at = "" if result.budget is None else f" at {format_number(result.budget)} {comparison.unit}"
+    at = "" if result.budget is None else f" at {format_budget(result.budget, comparison.unit)}"
     yield form.heading(form.escape(size + at))
     means = zip(result.ranks.index, result.ranks, result.adtm, strict=True)
     yield form.tabulate(

@@ -17,7 +17,7 @@ from scipy.stats import rankdata
 
 from automl_plugins._arguments import check_choice
 from automl_plugins.arrays import FloatArray
-from automl_plugins.formats import format_count, format_number, join_names, text_width
+from automl_plugins.formats import format_budget, format_count, join_names, text_width
 from automl_plugins.statistics.results import Comparison
 from automl_plugins.statistics.runs import UNITS, Unit, runs_of
 from automl_plugins.visualization._drawing import (
@@ -224,7 +224,7 @@ def plot_rank_diagram(comparison: Comparison, *, budget: float | None = None) ->
         )
     result = comparison.at(budget)
     tested = not result.pairs["p_finner"].isna().all()
-    at = "" if result.budget is None else f" at {format_number(result.budget)} {comparison.unit}"
+    at = "" if result.budget is None else f" at {format_budget(result.budget, comparison.unit)}"
     joined = f"joined: not different at alpha={comparison.alpha:g}, Wilcoxon with Finner"
     if comparison.control is not None:
         joined += f"; compared with {comparison.control} only"

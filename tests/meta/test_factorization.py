@@ -346,6 +346,14 @@ def test_a_saved_model_comes_back(
         np.testing.assert_array_equal(a, b)
 
 
+def test_numbers_of_numpy_are_saved(tmp_path: Path) -> None:
+    options: Any = {"random_state": np.int64(3), "learning_rate": np.float32(0.5)}
+    path = tmp_path / "model.npz"
+    MatrixFactorization(np.int64(2), epochs=0, **options).fit(_low_rank()).save(path)
+    back = MatrixFactorization.load(path)
+    assert (back.n_components, back.random_state, back.learning_rate) == (2, 3, 0.5)
+
+
 def test_files_that_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
     MatrixFactorization(4, epochs=0).fit(_low_rank()).save(path)

@@ -125,6 +125,12 @@ def test_statuses_are_words() -> None:
     assert [status(str(s)) for s in Status] == list(Status)
     with pytest.raises(ValueError, match="'gone'"):
         status("gone")
+    word: Any = "failed"
+    failed = Trial({}, word, 0.5)
+    assert failed.status is FAILED and math.isnan(failed.loss)
+    wrong: Any = "gone"
+    with pytest.raises(ValueError, match="'gone'"):
+        Trial({}, wrong)
 
 
 def trials() -> list[Trial]:

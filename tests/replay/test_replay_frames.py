@@ -257,6 +257,7 @@ def test_repeats_that_failed_count_as_failures_from_half_of_them_on() -> None:
     np.testing.assert_allclose(table.seconds, [1.5, 4.5, 6.0, 7.5])
     (note,) = [note for note in table.notes if "failed" in note]
     assert note.startswith("2 of 4 configurations failed in some of their runs")
+    assert not table.with_losses("other", [1.0, 2.0, 3.0, 4.0]).notes  # they speak of the first
 
 
 def test_repeats_are_what_the_table_takes_for_one_configuration() -> None:
@@ -361,6 +362,19 @@ def test_a_search_makes_a_table() -> None:
     np.testing.assert_array_equal(table.seconds, [4.0, 2.0, 5.0])
     space = ConfigurationSpace({"x": (0.0, 2.0), "k": ["a", "b"]})
     assert Table.from_studies(search, name="t", space=space).space is space
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [([4.0, NAN, 8.0], [4.0, 6.0, 8.0]), ([NAN, NAN, NAN], None)],
+    ids=["some", "none"],
+)
+def test_trials_of_unknown_duration_take_the_median(seconds: Any, expected: Any) -> None:
+    trials = [RecordedTrial({"x": s / 2}, COMPLETE, 1.0, seconds[s]) for s in range(3)]
+    table = Table.from_studies(Search("t", "m", 0, trials), name="t")
+    assert (None if table.seconds is None else table.seconds.tolist()) == expected
+    notes = ["1 of 3 runs have no seconds: they take 6 s, the median of the others."]
+    assert list(table.notes) == (notes if expected else [])
 
 
 def test_what_violates_a_constraint_has_failed_in_a_table() -> None:

@@ -340,6 +340,20 @@ def test_other_losses_on_the_same_configurations() -> None:
         table.with_losses("short", [1.0])
 
 
+def test_notes_on_other_losses_are_left_out() -> None:
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    configs = [{"x": 0.1}, {"x": 0.2}]
+    table = Table("t", space, configs, [1, 2], seconds=[1.0, NAN], notes=["of the space"])
+    assert len(table.notes) == 2
+    assert table.with_losses("u", [1, 2], seconds=[1.0, 1.0]).notes == ("of the space",)
+    other = table.with_losses("u", [1, 2], seconds=[NAN, 3.0])
+    assert other.notes[1:] == (
+        "1 of 2 runs have no seconds: they take 3 s, the median of the others.",
+    )
+    assert other.with_losses("v", [1, 2]).notes == ("of the space",)
+    assert len(table.notes) == 2
+
+
 def test_unknown_seconds_of_curves_are_those_of_the_run() -> None:
     """They would be free else, and a budget of seconds would never end."""
     losses = [[3.0, 2.0], [3.0, NAN]]

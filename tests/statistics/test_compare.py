@@ -369,6 +369,13 @@ def test_every_budget_and_note_is_rendered(form: str) -> None:
     assert len(comparison.notes) >= 4
 
 
+@pytest.mark.parametrize("unit", ["trials", "seconds"])
+def test_one_trial_is_no_plural(unit: Any) -> None:
+    frame = searches().assign(seconds=1.0)
+    text = compare(frame, budgets=[1, 2], unit=unit).to_text()
+    assert f"tasks at 1 {unit[:-1]}\n" in text and f"tasks at 2 {unit}\n" in text
+
+
 def test_latex_is_escaped_and_has_rules() -> None:
     ill = random_frame(25, 4).set_axis(ODD_NAMES, axis=1)
     ill.loc[0, "a|b_c"] = np.nan  # a note with an odd name

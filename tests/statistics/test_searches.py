@@ -232,7 +232,7 @@ def test_missing_losses_improve_nothing_and_are_noted() -> None:
     np.testing.assert_allclose(at_three, [[0.5, 0.0], [1.0, 0.0]])
     np.testing.assert_allclose(comparison.at(1).scores["A"], [1.0, 1.0])
     assert noted(comparison, "6 of 12 evaluations have no complete and finite loss (A 5, B 1)")
-    assert noted(comparison, "At 1 trials: no result yet, so regret 1: A 2.")
+    assert noted(comparison, "At 1 trial: no result yet, so regret 1: A 2.")
     assert noted(comparison, "At 3 trials: no result yet, so regret 1: A 1.")
 
 

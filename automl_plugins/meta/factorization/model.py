@@ -39,6 +39,7 @@ from automl_plugins.meta.factorization.training import (
     principal_components,
 )
 from automl_plugins.meta.files import DAMAGE, read_arrays
+from automl_plugins.meta.plain import plain_item
 
 _SINGLE = 4_000_000  # entries from which the matrix is kept in single precision
 
@@ -252,7 +253,7 @@ class MatrixFactorization(Schedule, BaseEstimator):  # type: ignore[misc]
             "n_data_sets": int(self.n_data_sets_),
         }
         arrays: dict[str, Any] = {
-            "header": np.array(json.dumps(header)),
+            "header": np.array(json.dumps(header, default=plain_item)),
             "mean": self.mean_,
             "scores": np.array(self.scores_, dtype=np.float64),
         }
