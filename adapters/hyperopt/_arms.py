@@ -345,11 +345,18 @@ def _part(known: PyllSpace, space: ConfigurationSpace, label: str, domain: Domai
     if isinstance(domain.low, int):
         low, high = low - 0.5, high + 0.5
     elif q := known.step(label):
-        low, high = ((math.floor(end / q) + 0.5) * q for end in (low, high))
+        low, high = (_half_below(end, q) for end in (low, high))
     return Interval(
         -math.inf if domain.low == whole.low else low,
         math.inf if domain.high == whole.high else high,
     )
+
+
+def _half_below(end: float, q: float) -> float:
+    """The middle between the first multiple of ``q`` from ``end`` on and the one before it."""
+    place = end / q
+    # The quotient of a multiple may be rounded up.
+    return (math.ceil(place - 2.0 * math.ulp(place)) - 0.5) * q
 
 
 # --- choices ---------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from ConfigSpace.hyperparameters.hp_components import ROUND_PLACES
 from scipy.stats import beta, truncnorm
 
 from automl_plugins._arguments import check_integer
-from automl_plugins.spaces.ranges import scale_of
+from automl_plugins.spaces.ranges import ExactFloat, ExactInteger, multiples_of, scale_of
 from automl_plugins.spaces.restriction import (
     Domain,
     Range,
@@ -37,7 +37,7 @@ from automl_plugins.spaces.restriction import (
     holds,
     restrict_space,
 )
-from automl_plugins.spaces.scales import MOST_EXACT
+from automl_plugins.spaces.scales import MOST_EXACT, LogScale, Steps
 
 
 @dataclass(frozen=True)
@@ -178,6 +178,8 @@ def pieces(hp: Hyperparameter[Any, Any], k: int) -> list[Domain]:
     domain = domain_of(hp)
     if isinstance(domain, tuple):
         return [domain[group.start : group.stop] for group in _groups(len(domain), k)]
+    if isinstance(hp, ExactFloat | ExactInteger) and (found := _groups_of_steps(hp, k)):
+        return found
     log, cuts = bool(hp.log), _quantiles(hp, k)  # type: ignore[attr-defined]
     inner = [i / k for i in range(1, k)]
     if isinstance(hp, IntegerHyperparameter):
@@ -187,10 +189,31 @@ def pieces(hp: Hyperparameter[Any, Any], k: int) -> list[Domain]:
             return [Range(low + g.start, low + g.stop - 1) for g in groups]
         if cuts is None:
             cuts = [_between(low - 0.5, high + 0.5, u, log=True) for u in inner]
-        return _integers_at(low, high, cuts)
+        return list(_integers_at(low, high, cuts))
     if cuts is None:
         cuts = [_between(domain.low, domain.high, u, log=log) for u in inner]
     return list(_ranges(domain.low, domain.high, cuts, rounded=scale_of(hp) is None))
+
+
+def _groups_of_steps(hp: ExactFloat | ExactInteger, k: int) -> list[Domain]:
+    """Parts that end at the last step <= each cut; none if there are no steps to tell apart."""
+    scale, step, inner = hp.scale, multiples_of(hp), range(1, k)
+    if isinstance(scale, Steps) and not hp.log:
+        last = scale.n - 1
+        groups = _integers_at(0, last, [last * i // k for i in inner])
+        ends = [(scale.at(int(group.low)), scale.at(int(group.high))) for group in groups]
+    elif step and isinstance(scale, LogScale) and (places := scale.multiples):
+        cuts = [_between(scale.low, scale.high, i / k, log=True) / step for i in inner]
+        groups = _integers_at(places[0], places[-1], cuts)
+        ends = [(float(group.low * step), float(group.high * step)) for group in groups]
+    else:
+        return []
+    # Beyond the first and the last multiple lie the ends of the range.
+    lows = [hp.lower, *(low for low, _ in ends[1:])]
+    highs = [*(high for _, high in ends[:-1]), hp.upper]
+    if isinstance(hp, ExactInteger):
+        return [Range(int(low), int(high)) for low, high in zip(lows, highs, strict=True)]
+    return list(map(Range, lows, highs, [*lows[1:], None]))
 
 
 def _groups(n: int, k: int) -> list[range]:
@@ -206,10 +229,10 @@ def _between(low: float, high: float, u: float, *, log: bool) -> float:
     return (1 - u) * low + u * high
 
 
-def _integers_at(low: int, high: int, cuts: Sequence[float]) -> list[Domain]:
+def _integers_at(low: int, high: int, cuts: Sequence[float]) -> list[Range]:
     """Groups that end at the last whole number <= each cut, moved where one would be empty."""
     cuts = cuts[: high - low]  # not more groups than numbers
-    groups: list[Domain] = []
+    groups: list[Range] = []
     first = low
     for i, cut in enumerate(cuts):
         # At least one number for this group, and one for each that follows.

@@ -26,7 +26,7 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
-from ConfigSpace import Float, Integer
+from ConfigSpace import Constant, Float, Integer
 from ConfigSpace.hyperparameters import (
     Hyperparameter,
     UniformFloatHyperparameter,
@@ -107,6 +107,31 @@ def multiples_on_a_log_scale(
     """Multiples of ``step`` on a logarithmic scale; those outside the range count as its ends."""
     _check(name, low, high, log=True)
     return ExactFloat(name, LogScale(low, high, step=step), log=True)
+
+
+def part_of(
+    whole: ExactFloat | ExactInteger, low: float, high: float, default: Any = None
+) -> Hyperparameter[Any, Any]:
+    """The numbers of a range from ``low`` to ``high``, on the same steps where it has some.
+
+    Raises:
+        ValueError: If there are none.
+    """
+    name, log, scale = whole.name, bool(whole.log), whole.scale
+    if (low, high) != (whole.lower, whole.upper):
+        if multiples_of(whole) is not None or (isinstance(scale, Steps) and not log):
+            assert isinstance(scale, LogScale | Steps)
+            part = scale.part(*floats_within(low, high))
+            if part is None:
+                raise ValueError(f"{name!r} has no value from {low} to {high}.")
+            scale = part
+        elif isinstance(whole, ExactInteger):
+            return integer_range(name, int(low), int(high), log=log, default=default)
+        else:
+            return float_range(name, low, high, log=log, default=default)
+    if scale.low == scale.high:
+        return Constant(name, type(whole.lower)(scale.low))
+    return type(whole)(name, scale, log=log, default=default)
 
 
 def _check(name: str, low: float, high: float, log: bool) -> None:
@@ -192,6 +217,14 @@ def scale_of(hyperparameter: Hyperparameter[Any, Any]) -> Scale | None:
     return hyperparameter.scale
 
 
+def multiples_of(hyperparameter: Hyperparameter[Any, Any]) -> float | None:
+    """The step of numbers that are ``multiples_on_a_log_scale``; None for any others."""
+    scale = scale_of(hyperparameter)
+    if isinstance(hyperparameter, ExactFloat) and isinstance(scale, LogScale):
+        return scale.step
+    return None
+
+
 # --- written down ----------------------------------------------------------------------------
 
 
@@ -203,8 +236,8 @@ def _encode(hyperparameter: ExactFloat | ExactInteger, _: Any) -> dict[str, Any]
         "log": hyperparameter.log,
     }
     scale = hyperparameter.scale
-    if isinstance(scale, LogScale) and isinstance(hyperparameter, ExactFloat) and scale.step:
-        plain["multiples_of"] = scale.step
+    if step := multiples_of(hyperparameter):
+        plain["multiples_of"] = step
     if isinstance(scale, Steps) and not hyperparameter.log:  # else the range says all
         plain["steps"] = {"step": scale.step, "n": scale.n, "listed": scale.listed}
     return plain

@@ -51,7 +51,7 @@ from ConfigSpace.types import NotSet
 
 from automl_plugins.spaces.choices import categorical, one_of, ordinal
 from automl_plugins.spaces.conditions import make_sound
-from automl_plugins.spaces.ranges import float_range, integer_range, scale_of
+from automl_plugins.spaces.ranges import ExactFloat, ExactInteger, part_of
 from automl_plugins.spaces.values import choices_of, index_of
 from automl_plugins.spaces.vector_space import VectorSpace
 
@@ -398,6 +398,10 @@ def _narrow_number(
     integer = isinstance(hp, IntegerHyperparameter)
     if low == high:
         return Constant(hp.name, low, meta=hp.meta)
+    if isinstance(hp, ExactFloat | ExactInteger):
+        # Up to where the next range begins, for steps are not rounded.
+        end = high if domain.limit is None else math.nextafter(domain.limit, -math.inf)
+        return part_of(hp, low, high if keep else end, None if default is NotSet else default)
     if default is NotSet:
         # Roots and halves first: products and sums of the largest floats overflow.
         middle = math.sqrt(low) * math.sqrt(high) if log else low / 2 + high / 2
@@ -408,8 +412,5 @@ def _narrow_number(
             return type(hp)(hp.name, mu=hp.mu, sigma=hp.sigma, **options)
     elif keep and isinstance(hp, BetaFloatHyperparameter | BetaIntegerHyperparameter):
         return type(hp)(hp.name, alpha=hp.alpha, beta=hp.beta, **options)
-    if scale_of(hp) is not None:  # a range that ConfigSpace's own class would move
-        exact: Any = integer_range if integer else float_range
-        return exact(hp.name, low, high, log=log, default=default)  # type: ignore[no-any-return]
     uniform = UniformIntegerHyperparameter if integer else UniformFloatHyperparameter
     return uniform(hp.name, **options)

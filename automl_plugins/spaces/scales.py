@@ -151,6 +151,27 @@ class LogScale(Scale):
             values = np.rint(values / self.step) * self.step
         return np.clip(values, self.low, self.high)  # a multiple beyond an end counts as the end
 
+    @property
+    def multiples(self) -> range | None:
+        """The multiples in the range, each divided by ``step``; None if it has hardly any gaps."""
+        if self.step is None or self.high / self.step > MOST_EXACT:
+            return None
+        return range(self._above(self.low), 1 - self._above(-self.high))
+
+    def part(self, low: float, high: float) -> LogScale | None:
+        """The scale of the multiples in [low, high], with the old ends there; None without any."""
+        if self.step is not None and self.multiples is not None:
+            low = low if low <= self.low else self._above(low) * self.step
+            high = high if high >= self.high else -self._above(-high) * self.step
+        return LogScale(low, high, step=self.step) if low <= high else None
+
+    def _above(self, least: float) -> int:
+        """The first whole number whose product with ``step`` is not below ``least``."""
+        assert self.step is not None
+        near = math.ceil(least / self.step)
+        # The quotient of a multiple may be rounded.
+        return next(i for i in (near - 1, near, near + 1) if i * self.step >= least)
+
     def _vector(self, values: FloatArray) -> FloatArray:
         # ConfigSpace rounds defaults to 13 places, that is to 0.
         logarithms = np.log(np.where(values == 0.0, _LEAST, values))
@@ -220,6 +241,32 @@ class Steps(Scale):
             near = np.maximum(1e-9 * np.maximum(1.0, whole), least)
             return np.where(np.abs(place - whole) <= near, whole, place)
 
+    def at(self, place: int) -> float:
+        """The step at a place."""
+        return float(self.to_value(np.array([place / max(self.n - 1, 1)]))[0])
+
+    def part(self, low: float, high: float) -> Steps | None:
+        """The steps in [low, high]; None without any."""
+        first, after = self._first(low), self._first(math.nextafter(high, math.inf))
+        if first >= after:
+            return None
+        return Steps(
+            self.at(first),
+            self.step,
+            after - first,
+            high=self.at(after - 1),
+            is_integer=self.is_integer,
+            listed=None if self.listed is None else self.listed[first:after],
+        )
+
+    def _first(self, least: float) -> int:
+        """Place of the first step that is not below ``least``; n without any."""
+        (place,) = self.index(np.array([least])).clip(0.0, self.n)
+        near = math.ceil(place)
+        # A number close to a step has its place, whichever of the two is less.
+        around = range(near, min(near + 2, self.n))
+        return next((i for i in around if self.at(i) >= least), self.n)
+
     def _vector(self, values: FloatArray) -> FloatArray:
         return self.index(values) / max(self.n - 1, 1)
 
@@ -253,7 +300,7 @@ def scale_of_floats(low: float, high: float, log: bool) -> Scale:
     return LogScale(low, high, is_rounded=n <= FEW_FLOATS) if log else LinearScale(low, high)
 
 
-def floats_within(low: int, high: int) -> tuple[float, float]:
+def floats_within(low: float, high: float) -> tuple[float, float]:
     """The least and the largest float of a range, for the floats of its ends may lie outside."""
     least, most = float(low), float(high)
     return (

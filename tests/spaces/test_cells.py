@@ -59,8 +59,16 @@ from scipy import stats
 from automl_plugins.arrays import FloatArray
 from automl_plugins.spaces.cells import Partition, partition, pieces
 from automl_plugins.spaces.choices import categorical, one_of
-from automl_plugins.spaces.ranges import float_range, integer_range
+from automl_plugins.spaces.ranges import (
+    ExactFloat,
+    ExactInteger,
+    float_range,
+    integer_range,
+    multiples_on_a_log_scale,
+    stepped_range,
+)
 from automl_plugins.spaces.restriction import Range, narrow, restrict_space
+from automl_plugins.spaces.scales import Steps, scale_of_floats
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 
@@ -224,6 +232,63 @@ def test_ranges_that_configspace_would_round_are_cut_exactly(
         assert math.nextafter(before, math.inf) == after
     widths = [math.log(b) - math.log(a) for a, b in ends]
     assert widths == pytest.approx([math.log(high / low) / k] * k)
+
+
+STEPPED = {
+    "tenths": stepped_range("x", Steps(0.0, 0.1, 11, is_integer=False)),
+    "thirds": stepped_range("x", Steps(-1.0, 1 / 3, 7, is_integer=False)),
+    "fives": stepped_range("x", Steps(10, 5, 11)),
+    "listed": stepped_range("x", Steps(1, 5, 4, high=50, listed=[1, 7, 9, 50])),
+    "large": integer_range("x", 2**60, 2**60 + 4096),
+    "multiples": multiples_on_a_log_scale("x", 0.75, 20.0, 3.0),
+}
+
+
+@pytest.mark.parametrize("name", STEPPED)
+@pytest.mark.parametrize("k", [2, 3, 5, 40])
+def test_cells_of_steps_have_the_same_steps(name: str, k: int) -> None:
+    whole = STEPPED[name]
+    space = ConfigurationSpace(space=[whole])
+    units = np.linspace(0.0, 1.0, 2001)
+    values = set(whole.to_value(units).tolist())
+    cells = partition(space, k, max_arms=100)
+    assert len(cells) == min(k, len(values) - (2 if name == "multiples" else 0))
+    found: list[Any] = []
+    for cell in cells:
+        part = cell.space["x"]
+        inside = [part.value] if isinstance(part, Constant) else part.to_value(units).tolist()
+        assert type(part) in (type(whole), Constant)
+        assert all(cell.contains({"x": value}) for value in inside)
+        found += sorted(set(inside))
+    # Steps that are counted from another one may differ in the last digit.
+    np.testing.assert_allclose(found, sorted(values), rtol=1e-14, atol=1e-16)
+    assert all(sum(c.contains({"x": value}) for c in cells) == 1 for value in values)
+
+
+@pytest.mark.parametrize("name", STEPPED)
+def test_a_moved_default_leaves_the_scale(name: str) -> None:
+    whole: Any = STEPPED[name]
+    space = ConfigurationSpace(space=[whole, Categorical("kind", ["a", "b"])])
+    space.add(
+        ForbiddenAndConjunction(
+            ForbiddenEqualsClause(space["kind"], "b"),
+            ForbiddenEqualsClause(whole, whole.default_value),
+        )
+    )
+    left = restrict_space(space, {"kind": ("b",)})
+    assert left is not None
+    part: Any = left["x"]
+    assert (type(part), part.scale, part.log) == (type(whole), whole.scale, whole.log)
+    assert part.default_value != whole.default_value and whole.legal_value(part.default_value)
+    unrounded: Any = ExactFloat("x", scale_of_floats(1.2345678901234567, 2.0, log=False))
+    assert narrow(unrounded, default=1.5).scale == unrounded.scale  # type: ignore[attr-defined]
+
+
+def test_a_range_between_two_steps_is_refused() -> None:
+    for name in ("tenths", "fives", "listed", "multiples"):
+        whole: Any = STEPPED[name]
+        with pytest.raises(ValueError, match=r"'x' has no value from"):
+            narrow(whole, Range(whole.upper - 0.02, whole.upper - 0.01))
 
 
 def test_a_default_between_two_cells_moves_to_the_end_of_its_own() -> None:
@@ -461,7 +526,10 @@ def test_bad_partitions(options: dict[str, Any], message: str) -> None:
 @st.composite
 def hyperparameters(draw: st.DrawFn, name: str, *, finite: bool) -> Any:
     kind = draw(
-        st.sampled_from(["cat", "ord", "int", "log int", "one"] + ["float", "log"] * (not finite))
+        st.sampled_from(
+            ["cat", "ord", "int", "log int", "steps", "whole steps", "one"]
+            + ["float", "log", "multiples"] * (not finite)
+        )
     )
     size = draw(st.integers(1 if kind == "ord" else 2, 5))
     low = draw(st.integers(1, 3))
@@ -473,6 +541,12 @@ def hyperparameters(draw: st.DrawFn, name: str, *, finite: bool) -> Any:
         return Constant(name, "same")
     if kind in ("int", "log int"):
         return Integer(name, (low, low + size - 1), log=kind == "log int")
+    if kind in ("steps", "whole steps"):
+        return stepped_range(
+            name, Steps(low, 0.25 if kind == "steps" else 3, size, is_integer=kind != "steps")
+        )
+    if kind == "multiples":
+        return multiples_on_a_log_scale(name, low, low + 5.0, 0.75)
     return Float(name, (low / 7, low + 0.3), log=kind == "log")
 
 
@@ -483,6 +557,8 @@ def some_value(draw: st.DrawFn, hp: Any) -> Any:
         return draw(st.sampled_from(hp.sequence))
     if isinstance(hp, Constant):
         return hp.value
+    if isinstance(hp, ExactFloat | ExactInteger):
+        return hp.to_value(draw(st.floats(0.0, 1.0)))
     if hp.size < math.inf:
         return draw(st.integers(hp.lower, hp.upper))
     return draw(st.floats(hp.lower, hp.upper))

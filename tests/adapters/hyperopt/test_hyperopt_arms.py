@@ -346,6 +346,23 @@ def test_ends_by_hand(node: Any, k: int, ends: list[float]) -> None:
     assert [part.high for part in parts] == pytest.approx([*ends, math.inf])
 
 
+@pytest.mark.parametrize(
+    ("node", "k"),
+    [
+        (hp.qloguniform("x", 0.0, math.log(200), 4), 8),
+        (hp.qloguniform("x", math.log(30), math.log(3000), 50), 6),
+        (hp.quniform("x", 0, 300, 0.3), 7),
+    ],
+)
+def test_cells_of_multiples_have_some(node: Any, k: int) -> None:
+    found = arms(node, split=k)
+    for number, arm in enumerate(found.arms.arms):
+        assert {found.arms.find(values) for values in inside(found, number, 20)} == {number}
+        grid = found.grid(number)
+        assert len(grid) == (arm.size or 0)
+        assert all(found.arms.find(values) == number for values in grid)
+
+
 @given(
     low=st.floats(-1e6, 1e6), width=st.floats(1e-3, 1e6), q=st.sampled_from([0.1, 1, 3, 50]),
     k=st.integers(2, 7), u=st.floats(0, 1, exclude_max=True),
