@@ -44,7 +44,7 @@ def test_rows_of_a_replay_are_on_the_disk_before_its_journal_counts_them(
     tmp_path: Path, synced: list[tuple[int, bytes]]
 ) -> None:
     path = tmp_path / "runs.csv"
-    journal = Journal(path, {"budget": 3})
+    journal = Journal(path, {"budget": 3}, {})
     log = Path(f"{path}.journal")
     assert [inode for inode, _ in synced] == [log.stat().st_ino]
     synced.clear()

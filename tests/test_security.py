@@ -96,7 +96,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "store": MetaStore,
     "factorisation": MatrixFactorization.load,
     "runs": read_runs,
-    "journal": lambda path: Journal(path, {}),
+    "journal": lambda path: Journal(path, {}, {}),
     "config": lambda path: replay_config(Path(path)),
     "studies": optuna_curves,
     "smac": smac_curves,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypedDict, get_args
+from collections.abc import Collection, Mapping, Sequence, Set
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack, get_args
 
 import numpy as np
 from ConfigSpace.hyperparameters import (
@@ -64,7 +64,23 @@ IN_RANGE = 0.05
 
 
 class AlignOptions(TypedDict, total=False):
-    """How runs that do not fit are treated, see ``align``."""
+    """How runs that do not fit are treated.
+
+    Attributes:
+        out_of_range: What becomes of a number outside its range: ``"clip"`` moves it to the
+            border, ``"drop"`` leaves the run out. One inside, between two steps, goes to the
+            nearer one in any case. A number of a recorded range, or of one that is taken for it
+            (``guess_ranges``), is moved in the same way among categories that are numbers, and is
+            not known where it is none of other categories.
+            Any other category that the space does not have always drops the run. Where hardly
+            any value of a hyperparameter is in the language of the space (numbers for categories;
+            counts for fractions without the sizes), the others are not known. The values of a
+            switch, truth values or 0 and 1, are those of either language.
+        missing: What becomes of a run without a value for an active hyperparameter:
+            ``"impute"`` sets its default, ``"drop"`` leaves the run out.
+        defaults: Value of a hyperparameter, by name, in runs that do not have it; others have
+            the default of the space.
+    """
 
     out_of_range: OutOfRange
     missing: Missing
@@ -88,11 +104,9 @@ def align(
     configurations: Sequence[Mapping[str, Any]],
     *,
     task: str,
-    out_of_range: OutOfRange = "clip",
-    missing: Missing = "impute",
-    defaults: Mapping[str, Any] | None = None,
     size: DataSize | None = None,
     records: Sequence[TaskRecord] = (),
+    **options: Unpack[AlignOptions],
 ) -> Alignment:
     """Configurations of any space as vectors of ``space``.
 
@@ -106,29 +120,16 @@ def align(
         configurations: Values by name (n); absent, None or NaN where there is none. None is a
             value where it is a choice of the recorded space, or of ``space`` if none was recorded.
         task: Name of their task, for the report.
-        out_of_range: What becomes of a number outside its range: ``"clip"`` moves it to the
-            border, ``"drop"`` leaves the run out. One inside, between two steps, goes to the
-            nearer one in any case. A number of a recorded range, or of one that is taken for it
-            (``guess_ranges``), is moved in the same way among categories that are numbers, and is
-            not known where it is none of other categories.
-            Any other category that the space does not have always drops the run. Where hardly
-            any value of a hyperparameter is in the language of the space (numbers for categories;
-            counts for fractions without the sizes), the others are not known. The values of a
-            switch, truth values or 0 and 1, are those of either language.
-        missing: What becomes of a run without a value for an active hyperparameter:
-            ``"impute"`` sets its default, ``"drop"`` leaves the run out.
-        defaults: Value of a hyperparameter, by name, in runs that do not have it; others have
-            the default of the space.
         size: Sizes of the data of the task, with which ``max_features="sqrt"`` becomes a number,
             and counts become the fractions that the space has, or the reverse.
         records: The records of the runs: their own spaces say what depends on what there, which
             hyperparameters are ranges, and of which None is a choice.
+        **options: See ``AlignOptions``.
 
     Raises:
         ValueError: For a default that the space does not allow, or an unknown policy.
     """
     reading = read_runs(space, configurations, size=size, records=records)
-    options = AlignOptions(out_of_range=out_of_range, missing=missing, defaults=defaults)
     return complete(space, reading, task, **options)
 
 
@@ -142,6 +143,7 @@ class Reading(NamedTuple):
     """
 
     configurations: Sequence[Mapping[str, Any]]
+    names: Set[str]  # of all their values
     records: Sequence[TaskRecord]
     entries: FloatArray
     numbers: FloatArray
@@ -171,12 +173,12 @@ def read_runs(
     """
     entries, numbers = np.full((2, len(configurations), space.d), np.nan)
     masks = np.zeros((5, *entries.shape), dtype=bool)
-    reading = Reading(configurations, records, entries, numbers, *masks)
-    named = _named(configurations)
+    names = {name for configuration in configurations for name in configuration}
+    reading = Reading(configurations, names, records, entries, numbers, *masks)
     guessed = guess_ranges(space, records) if guessed is None else guessed
     nones, ranges = nones_of(space, records), ranges_of(records, guessed)
     for i, name in enumerate(space.names):
-        if name in named:
+        if name in names:
             values = [configuration.get(name, ABSENT) for configuration in configurations]
             column = reading.column(i)
             kinds = ("missing",) if name in nones else ("none", "missing")
@@ -200,7 +202,6 @@ def complete(
     check_choice("missing", missing, get_args(Missing))
     configurations, records, vectors = reading.configurations, reading.records, reading.entries
     outside, foreign, n = reading.outside, reading.foreign, len(configurations)
-    named = _named(configurations)
     lost = foreign | outside if out_of_range == "drop" else foreign
     given = np.array([name in (defaults or {}) for name in space.names], dtype=bool)
     completed = impute(space, vectors, _defaults(space, defaults), given)
@@ -224,8 +225,8 @@ def complete(
         counts = mask.sum(axis=0).tolist()
         return {name: count for name, count in zip(space.names, counts, strict=True) if count}
 
-    shared = tuple(name for name in space.names if name in named)
-    ignored = tuple(sorted(named - set(shared)))
+    shared = tuple(name for name in space.names if name in reading.names)
+    ignored = tuple(sorted(reading.names - set(shared)))
     kept = [configurations[i] for i in np.flatnonzero(keep).tolist()] if ignored else []
     coverage = Coverage(
         task=task,
@@ -246,10 +247,6 @@ def complete(
     )
     imputed[~keep] = False
     return Alignment(completed, np.asarray(keep), coverage, imputed)
-
-
-def _named(configurations: Sequence[Mapping[str, Any]]) -> set[str]:
-    return {name for configuration in configurations for name in configuration}
 
 
 def _defaults(space: VectorSpace, given: Mapping[str, Any] | None) -> FloatArray:

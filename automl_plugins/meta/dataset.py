@@ -24,7 +24,7 @@ from automl_plugins.meta.tasks import (
     update_known,
 )
 from automl_plugins.records.checks import check_shape
-from automl_plugins.records.scores import by_task, tame
+from automl_plugins.records.scores import tame
 from automl_plugins.records.task_record import TaskRecord, as_records
 from automl_plugins.records.trial import Status, known_seconds
 from automl_plugins.spaces.values import to_values
@@ -107,8 +107,8 @@ class MetaDataset:
         Args:
             records: Runs by task.
             space: The search space; None takes the union of the recorded ones.
-            **options: ``out_of_range``, ``missing`` and ``defaults``, see ``align``; what is told
-                of numbers that are nearly all outside, if nothing is dropped: ``doubt_edges``.
+            **options: See ``AlignOptions``; what is told of numbers that are nearly all outside,
+                if nothing is dropped: ``doubt_edges``.
 
         Raises:
             TypeError: For records, a space or an option of another kind.
@@ -240,7 +240,9 @@ class MetaDataset:
 
         Failed and pruned runs count as the worst of their task.
         """
-        return by_task(lambda losses: scale(tame(losses)), self.complete_losses, self.task)
+        losses = self.complete_losses
+        parts = [scale(tame(losses[rows])) for rows in self.rows]
+        return np.concatenate(parts) if parts else losses
 
     @property
     def complete_losses(self) -> FloatArray:

@@ -39,7 +39,7 @@ from automl_plugins.proposers.proposal import Proposal, Proposer, Repeats, as_fa
 from automl_plugins.proposers.targets import effective_losses
 from automl_plugins.proposers.with_memory import as_remembered
 from automl_plugins.records.history import History
-from automl_plugins.records.scores import HUGE, by_task, tame
+from automl_plugins.records.scores import HUGE
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
@@ -255,7 +255,7 @@ def matrix(dataset: MetaDataset) -> tuple[FloatArray, FloatArray]:
     """
     distinct, which = dataset.distinct
     n, n_tasks = len(distinct), len(dataset.tasks)
-    losses = by_task(tame, dataset.complete_losses, dataset.task)
+    losses = dataset.scores(np.asarray)  # but failed runs stay NaN
     known = ~np.isnan(losses)
     at = which * n_tasks + dataset.task
     counts = np.bincount(at[known], minlength=n * n_tasks).reshape(n, n_tasks)

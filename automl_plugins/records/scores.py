@@ -11,12 +11,10 @@ all complete ones are equal, it is worse by one unit. Notation::
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins.arrays import FloatArray, IntArray
+from automl_plugins.arrays import FloatArray
 
 
 def standardise_losses(losses: FloatArray) -> FloatArray:
@@ -54,18 +52,6 @@ def rescale(values: FloatArray, low: npt.ArrayLike, high: npt.ArrayLike) -> Floa
     width = 0.5 * np.asarray(high) - half_low
     ratio = (0.5 * values - half_low) / np.where(width > 0, width, np.inf)
     return np.asarray(np.clip(ratio, 0.0, 1.0))
-
-
-def by_task(
-    scale: Callable[[FloatArray], FloatArray], losses: FloatArray, task: IntArray
-) -> FloatArray:
-    """``scale`` applied to the losses (N,) of each task; ``task`` (N,) is the index of each."""
-    scaled = np.empty(len(losses))
-    order = np.argsort(task, kind="stable")
-    starts = np.flatnonzero(np.diff(task[order], prepend=-1))  # no task has the number -1
-    for rows in np.split(order, starts[1:]) if len(order) else ():
-        scaled[rows] = scale(losses[rows])
-    return scaled
 
 
 HUGE = 1e150  # sums of its squares are finite

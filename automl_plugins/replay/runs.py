@@ -345,10 +345,10 @@ class Journal:
         self,
         path: str | os.PathLike[str],
         settings: dict[str, Any],
-        digests: Mapping[str, str] | None = None,
+        digests: Mapping[str, str],
     ) -> None:
         self.path = as_path(path)
-        self._digests = digests or {}
+        self._digests = digests
         self._log = Path(f"{self.path}.journal")
         self.done: set[Key] = set()
         self._end = 0  # bytes of the file that are accounted for

@@ -310,7 +310,7 @@ class ProposerSearch:
         self._space, self._streams = VectorSpace(problem.space), Streams(problem.seed)
         self._asked = 0
         self._running: dict[int, FloatArray] = {}  # vectors by number
-        self._finished: list[tuple[int, FloatArray, Proposal, Outcome]] = []
+        self._finished: list[tuple[int, FloatArray, Outcome]] = []
         self._failed = False
 
     def ask(self) -> Proposal:
@@ -331,12 +331,11 @@ class ProposerSearch:
     def tell(self, proposal: Proposal, outcome: Outcome) -> None:
         """Take the result of an earlier proposal."""
         vector = self._running.pop(proposal.token)
-        self._finished.append((proposal.token, vector, proposal, outcome))
+        self._finished.append((proposal.token, vector, outcome))
 
     def history(self) -> History:
         """Finished evaluations in the order of their results, then running ones."""
-        done, unknown = [row[3] for row in self._finished], [np.nan] * len(self._running)
-        steps = [proposal.step for _, _, proposal, _ in self._finished]
+        done, unknown = [row[2] for row in self._finished], [np.nan] * len(self._running)
         vectors = [row[1] for row in self._finished] + list(self._running.values())
         return History.of(
             np.array(vectors).reshape(len(vectors), self._space.d),
@@ -344,5 +343,4 @@ class ProposerSearch:
             number=[row[0] for row in self._finished] + list(self._running),
             seconds=[outcome.seconds for outcome in done] + unknown,
             status=[outcome.status for outcome in done] + [Status.RUNNING] * len(unknown),
-            budget=[np.nan if step is None else step for step in steps] + unknown,
         )

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 
 from automl_plugins._arguments import check_choice, check_integer
-from automl_plugins.arrays import BoolArray, FloatArray, IndexArray
+from automl_plugins.arrays import BoolArray, FloatArray, IndexArray, evenly_spaced
 from automl_plugins.records.scores import regret
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.surrogates.base import complete_inputs, informative_rows
@@ -260,8 +260,7 @@ def _learn_kernel(parts: list[tuple[FloatArray, FloatArray]], kernel: Kernel) ->
     limit = round(_LEARNING_ROWS / len(largest) ** (1.0 / 3.0))  # the same cost for any number
     thinned = []
     for X, Y in largest:
-        n = min(len(X), limit)
-        rows = np.linspace(0, len(X) - 1, n).round().astype(np.intp)
+        rows = evenly_spaced(len(X), limit)
         centred = Y[rows] - Y[rows].mean(axis=0)
         spread = centred.std(axis=0)
         thinned.append((X[rows], centred / np.where(spread > 0, spread, 1.0)))

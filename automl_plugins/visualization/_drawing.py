@@ -8,10 +8,7 @@ from importlib import import_module
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from automl_plugins._versions import require
-from automl_plugins.arrays import IntArray
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -52,8 +49,3 @@ def translucent(color: str, opacity: float) -> str:
 def plain(name: Hashable) -> str:
     """The text of a name, in which plotly would take <b> for HTML."""
     return html.escape(str(name), quote=False)
-
-
-def thin_out(n: int, most: int = MAX_POINTS) -> IntArray:
-    """At most ``most`` evenly spaced indices below n, including the first and the last."""
-    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))

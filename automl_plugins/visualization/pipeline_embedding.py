@@ -6,14 +6,14 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted
 
-from automl_plugins.arrays import FloatArray, IntArray
+from automl_plugins.arrays import FloatArray, IntArray, evenly_spaced
 from automl_plugins.visualization._drawing import (
     line_styles,
     new_figure,
     plain,
-    thin_out,
 )
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def plot_pipeline_embedding(
     if labels is not None and values is not None:
         raise ValueError("Colours show labels or values: pass one of them.")
     places, axes = _plane(model, dimensions)
-    shown = thin_out(n, _MAX_DRAWN)
+    shown = evenly_spaced(n, _MAX_DRAWN)
     parts: list[tuple[Hashable, IntArray, dict[str, Any]]] = []
     if labels is None:
         colours = model.mean_ if values is None else np.array(values, dtype=np.float64)
@@ -106,13 +106,10 @@ def _plane(
         if len(dimensions) != 2 or not all(0 <= i < q for i in dimensions):
             raise ValueError(f"dimensions must be two in [0, {q}), got {dimensions!r}.")
         return X[:, list(dimensions)], [f"Dimension {i}" for i in dimensions]
-    centred = X - X.mean(axis=0)
-    values, vectors = np.linalg.eigh(centred.T @ centred / n)
-    order = np.argsort(-values)[:2]
-    main = vectors[:, order]
-    # An axis may point either way: its largest entry is made positive, the same on all machines.
-    main = main * np.where(main[np.abs(main).argmax(axis=0), np.arange(len(order))] < 0, -1.0, 1.0)
-    places = np.pad(centred @ main, ((0, 0), (0, 2 - len(order))))  # 0 where there is one axis
-    shares = np.zeros(2)
-    shares[: len(order)] = values[order].clip(min=0.0) / (values.sum() or 1.0)
-    return places, [f"Main axis {i} ({s:.0%})" for i, s in enumerate(shares, start=1)]
+    shown = min(n, q, 2)
+    with np.errstate(invalid="ignore", divide="ignore"):  # where all pipelines have one place
+        pca = PCA(shown).fit(X)
+    rest = (0, 2 - shown)  # 0 where there is one axis
+    shares = np.pad(np.nan_to_num(pca.explained_variance_ratio_), rest)
+    names = [f"Main axis {i} ({share:.0%})" for i, share in enumerate(shares, start=1)]
+    return np.pad(pca.transform(X), ((0, 0), rest)), names

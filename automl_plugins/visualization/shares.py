@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from automl_plugins._arguments import check_choice, check_integer
-from automl_plugins.arrays import FloatArray, IntArray
+from automl_plugins.arrays import FloatArray, IntArray, evenly_spaced
 from automl_plugins.bandits.report import ArmReport
 from automl_plugins.formats import format_count, join_names
 from automl_plugins.frameworks import Shares, adapter_of, ask_adapter
@@ -18,10 +18,10 @@ from automl_plugins.records.trial import finite_or_none
 from automl_plugins.statistics.runs import UNITS, Unit
 from automl_plugins.visualization._drawing import (
     GREY,
+    MAX_POINTS,
     line_styles,
     new_figure,
     plain,
-    thin_out,
     translucent,
 )
 
@@ -70,7 +70,7 @@ def plot_arm_allocation(source: Any, *, unit: Unit = "trials", **options: Any) -
     shares = 100.0 * np.cumsum(of_arms, axis=1) / np.where(spent[1:] > 0, spent[1:], 1.0)
     figure = _new_figure("Allocation to arms", note, *_TITLES[unit])
     if len(cost):
-        shown = thin_out(len(cost))
+        shown = evenly_spaced(len(cost), MAX_POINTS)
         styles = list(line_styles(range(len(report.names))).values())
         for k in np.argsort(-shares[:, -1], kind="stable").tolist():
             _draw_area(figure, report.names[k], spent[1:][shown], shares[k, shown], styles[k])

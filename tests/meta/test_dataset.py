@@ -18,7 +18,7 @@ from automl_plugins.meta import MemoryMismatch, MetaDataset, MetaTask, TaskRecor
 from automl_plugins.meta.coverage import note_coverage, warn_of_ranges
 from automl_plugins.meta.memories import take_conditions
 from automl_plugins.meta.union import union_space
-from automl_plugins.records.scores import by_task, regret, standardise_losses
+from automl_plugins.records.scores import regret, standardise_losses
 from automl_plugins.records.trial import Status
 
 
@@ -304,12 +304,11 @@ def test_scores_by_hand() -> None:
 
 
 def test_each_task_has_its_own_scale() -> None:
-    losses, task = np.array([1.0, 10.0, 3.0, 30.0]), np.array([0, 1, 0, 1])
-    np.testing.assert_allclose(by_task(regret, losses, task), [0.0, 0.0, 1.0, 1.0])
+    pruned = np.array([0, 0, Status.PRUNED])
     data = MetaDataset.from_records(
-        [record("a", [1.0, 3.0, 2.0], status=np.array([0, 0, Status.PRUNED]))]
+        [record("a", [1.0, 3.0, 2.0], status=pruned), record("b", [30.0, 10.0])]
     )
-    np.testing.assert_allclose(data.scores(regret), [0.0, 1.0, 1.0])
+    np.testing.assert_allclose(data.scores(regret), [0.0, 1.0, 1.0, 1.0, 0.0])
 
 
 # --- the union of spaces --------------------------------------------------------------------

@@ -23,6 +23,7 @@ from automl_plugins.meta.designs.performance import (
 )
 from automl_plugins.meta.tasks import TaskDescription, TaskFeatures, by_distance
 from automl_plugins.records.checks import as_floats, check_shape
+from automl_plugins.records.scores import rescale
 from automl_plugins.spaces.choices import ENCODERS
 from automl_plugins.surrogates.base import expected_improvement
 
@@ -329,9 +330,8 @@ def delta_scores(predicted: FloatArray, delta: float) -> FloatArray:
     score = (1 - p)^delta + p, p the predictions (n,) of losses scaled so that 1 is the best. With
     delta = 0 the first term is 1 everywhere (0^0 = 1), so the order is that of p.
     """
-    low, high = predicted.min(), predicted.max()
-    p = (high - predicted) / (high - low) if high > low else np.ones(len(predicted))
-    return np.asarray((1.0 - p) ** delta + p)
+    gap = rescale(predicted, predicted.min(), predicted.max())  # 1 - p
+    return np.asarray(gap**delta + (1.0 - gap))
 
 
 def _columns(space: ConfigurationSpace) -> str:

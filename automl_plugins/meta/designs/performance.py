@@ -21,7 +21,7 @@ from scipy import ndimage
 from scipy.spatial.distance import cdist
 from scipy.special import softmax
 
-from automl_plugins.arrays import FloatArray
+from automl_plugins.arrays import FloatArray, evenly_spaced
 from automl_plugins.meta.tasks import distances
 from automl_plugins.records.scores import regret
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -87,8 +87,7 @@ def performance(dataset: MetaDataset, max_candidates: int = MAX_CANDIDATES) -> P
         # A failure says nothing of its neighbours, unless none of them completed.
         known = np.flatnonzero(~np.isnan(losses[rows]))
         known = known if len(known) else np.arange(len(own))
-        spaced = np.linspace(0, len(known) - 1, min(len(known), _MAX_ROWS)).round()
-        thinned = known[spaced.astype(np.int64)]
+        thinned = known[evenly_spaced(len(known), _MAX_ROWS)]
         runs = coordinates(space, dataset.vectors[rows][thinned])
         estimated[t] = kernel_means(places, runs, own[thinned])
     return Performance(dataset, candidates, measured, estimated)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins.arrays import BoolArray, FloatArray, IntArray
+from automl_plugins.arrays import BoolArray, FloatArray, IntArray, evenly_spaced
 from automl_plugins.meta.designs.methods import greedy
 from automl_plugins.meta.factorization.model import MatrixFactorization
 from automl_plugins.meta.factorization.processes import LARGEST, Conditioned, scales
@@ -76,7 +76,7 @@ class Recommender:
         self.n_start = n_start
         self.xi = xi
         n = model.n_pipelines_
-        self._rows = np.unique(np.linspace(0, n - 1, min(n, _COMPARED)).round().astype(np.int64))
+        self._rows = evenly_spaced(n, _COMPARED)
         deviations = _deviations(np.asarray(Y[self._rows], dtype=np.float64))
         self._deviations = deviations.astype(np.float32)
         self._prior = float(np.mean(model.prior_variance))

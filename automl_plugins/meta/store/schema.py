@@ -9,7 +9,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from automl_plugins.addresses import as_database, is_sqlite
+from automl_plugins.addresses import STORE, as_database, holds_studies, is_sqlite
 from automl_plugins.formats import one_line
 
 from .connection import RESCUE, Database, StoreError, read_only
@@ -36,7 +36,7 @@ def _text(name: str, *, unique: bool = False) -> sa.Column[str]:
     return sa.Column(name, sa.Text, nullable=False, unique=unique)
 
 
-schema = sa.Table("meta_schema", metadata, sa.Column("version", sa.Integer, nullable=False))
+schema = sa.Table(STORE, metadata, sa.Column("version", sa.Integer, nullable=False))
 
 # Ids are never given again (``sqlite_autoincrement``): others may hold those of deleted rows.
 tasks = sa.Table(
@@ -156,7 +156,7 @@ def _recognise_file(path: Path) -> None:
 
 
 def _describe_foreign(path: Path, tables: list[str]) -> str:
-    if {"studies", "trials"} <= {*tables}:
+    if holds_studies(tables):
         return (
             f"{path} holds studies of Optuna, it is not a store; it was left as it is. As a"
             f" memory: did you mean {as_database(path)!r}, which is read where Optuna is"
