@@ -11,7 +11,7 @@ import os
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -315,6 +315,7 @@ def searches_of(thing: Any, **labels: Any) -> list[Search]:
     return found
 
 
-def _names() -> list[str]:
+@cache  # ``adapter_of`` asks for each base class of a thing
+def _names() -> tuple[str, ...]:
     folder = import_module(_ADAPTERS)
-    return sorted(m.name for m in pkgutil.iter_modules(folder.__path__) if m.ispkg)
+    return tuple(sorted(m.name for m in pkgutil.iter_modules(folder.__path__) if m.ispkg))

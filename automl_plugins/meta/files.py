@@ -252,30 +252,12 @@ def _document(searches: Sequence[StoredSearch]) -> dict[str, Any]:
     distinct: dict[str, dict[str, Any]] = {}
     entries = []
     for stored in searches:
-        record = stored.record
-        check_integer("seed", record.seed, 0, optional=True)
-        space = None
-        if record.space is not None:
-            space = spaces.setdefault(encode(plain_space(record.space)), len(spaces))
-        configurations = plain_configurations(record)
+        entry = _entry(stored)
+        if (space := stored.record.space) is not None:
+            entry["space"] = spaces.setdefault(encode(plain_space(space)), len(spaces))
+        configurations = plain_configurations(stored.record)
         texts.append(list(map(encode, configurations)))
         distinct.update(zip(texts[-1], configurations, strict=True))
-        # Statuses that follow from the losses are left out.
-        evident = np.where(np.isnan(record.losses), Status.FAILED, Status.COMPLETE)
-        entry: dict[str, Any] = {
-            "task": check_name(record.name, "The name of a task"),
-            "meta_features": plain_meta_features(record.meta_features, task=record.name),
-            "tags": plain_tags(record.tags, task=record.name),
-            "framework": check_text(record.framework, "framework"),
-            "seed": None if record.seed is None else int(record.seed),
-            "space": space,
-            "status": None if (record.status == evident).all() else record.status.tolist(),
-        }
-        for name, column in plain_columns(record).items():
-            entry[name] = None if all(v is None for v in column) else column
-        if stored.search:
-            keys = [check_name(key, "The key of a run") for key in stored.keys]
-            entry |= {"search": check_name(stored.search, "The name of a search"), "keys": keys}
         entries.append(entry)
     # Configurations with the same hyperparameters are a block of columns.
     blocks: dict[tuple[str, ...], list[str]] = {}
@@ -298,6 +280,29 @@ def _document(searches: Sequence[StoredSearch]) -> dict[str, Any]:
         ],
         "records": entries,
     }
+
+
+def _entry(stored: StoredSearch) -> dict[str, Any]:
+    """A search without its space and configurations, which several may share."""
+    record = stored.record
+    check_integer("seed", record.seed, 0, optional=True)
+    # Statuses that follow from the losses are left out.
+    evident = np.where(np.isnan(record.losses), Status.FAILED, Status.COMPLETE)
+    entry: dict[str, Any] = {
+        "task": check_name(record.name, "The name of a task"),
+        "meta_features": plain_meta_features(record.meta_features, task=record.name),
+        "tags": plain_tags(record.tags, task=record.name),
+        "framework": check_text(record.framework, "framework"),
+        "seed": None if record.seed is None else int(record.seed),
+        "space": None,
+        "status": None if (record.status == evident).all() else record.status.tolist(),
+    }
+    for name, column in plain_columns(record).items():
+        entry[name] = None if all(v is None for v in column) else column
+    if stored.search:
+        keys = [check_name(key, "The key of a run") for key in stored.keys]
+        entry |= {"search": check_name(stored.search, "The name of a search"), "keys": keys}
+    return entry
 
 
 def _searches(document: dict[str, Any]) -> list[StoredSearch]:

@@ -102,30 +102,7 @@ def read_memory(memory: Memory | None) -> Known:
             f" named: {', '.join(LEARNERS)}."
         )
     if isinstance(memory, str | os.PathLike):
-        try:
-            check_exists(os.fspath(memory), "memory")
-        except ValueError as error:
-            text = "" if isinstance(memory, str) else "the text "
-            name = os.fspath(memory).lower()
-            raise ValueError(
-                f"{error}{did_you_mean(name, [*LEARNERS, AUTO], about=text)} It may be the path or"
-                " address of a store that is there (MetaStore(...) makes one), or the name of a"
-                f" bundled memory: {', '.join(LEARNERS)}."
-            ) from None
-        path = str(as_path(memory))
-        if os.path.isdir(path):
-            if (owner := owner_of(path)) is None:
-                raise ValueError(
-                    f"{path} is a folder in which no runs are recorded: name a store, which is a"
-                    " file, or a folder that a search has written to, with a framework that is"
-                    " installed."
-                )
-            return owner.read_tasks(path)
-        address = os.fspath(memory)
-        if is_of_framework(address) and (found := read_source(address)) is not None:
-            return found
-        with open_store(memory) as store:
-            return store.records()
+        return _read_place(memory)
     if memory is not None and callable(stored := getattr(memory, "records", None)):
         return list(stored())
     records = records_in(memory)
@@ -138,6 +115,32 @@ def read_memory(memory: Memory | None) -> Known:
     for record in records:  # those of a store were checked when they were written
         read_meta_features(record.meta_features, f"Task {record.name!r}: ")
     return records
+
+
+def _read_place(memory: str | os.PathLike[str]) -> Known:
+    """The runs at an address, or in a file or folder."""
+    address = os.fspath(memory)
+    try:
+        check_exists(address, "memory")
+    except ValueError as error:
+        text = "" if isinstance(memory, str) else "the text "
+        hint = did_you_mean(address.lower(), [*LEARNERS, AUTO], about=text)
+        raise ValueError(
+            f"{error}{hint} It may be the path or address of a store that is there (MetaStore(...)"
+            f" makes one), or the name of a bundled memory: {', '.join(LEARNERS)}."
+        ) from None
+    path = str(as_path(memory))
+    if os.path.isdir(path):
+        if (owner := owner_of(path)) is None:
+            raise ValueError(
+                f"{path} is a folder in which no runs are recorded: name a store, which is a file,"
+                " or a folder that a search has written to, with a framework that is installed."
+            )
+        return owner.read_tasks(path)
+    if is_of_framework(address) and (found := read_source(address)) is not None:
+        return found
+    with open_store(memory) as store:
+        return store.records()
 
 
 def hint_of_kind(given: Any) -> str:

@@ -47,40 +47,22 @@ class Recognition(NamedTuple):
     choices: tuple[str, ...] = ()  # categoricals of the space that are not the learner's
 
 
+class _Match(NamedTuple):
+    """What a search space has of a learner."""
+
+    names: list[str]  # of the space, that the memory has
+    of_library: frozenset[str]  # those that the library has, whatever the values, in its spelling
+    rank: tuple[int, int, int]  # names of the library, of the memory, those in its spelling
+
+
 def recognise(space: VectorSpace) -> Recognition:
     """The memories of the learner whose hyperparameters a space has, see ``RecognisedMemory``."""
     varying = [n for n, size in zip(space.names, space.n_values, strict=True) if size > 1]
-    least = max(2.0, len(varying) / 2)
-    found: dict[str, list[str]] = {}  # names of the space
-    # Names that the library has, hyperparameters of the memory, those in the learner's spelling.
-    most = (0, 0, 0)
-    best: dict[str, frozenset[str]] = {}  # the names that the library has, whatever the values
-    for learner, names in HYPERPARAMETERS.items():
-        prefix, new = prefix_of(varying, names), spelling(varying, names)
-        called = {new.get(name, name): name for name in names}
-        bare = {n: n.removeprefix(prefix) for n in varying if n.startswith(prefix)}
-        # Libraries share the table of other names: XGBoost itself has no ``depth``.
-        library = OWN_NAMES.get(REGRESSIONS.get(learner, learner), names)
-        if len(bare) < len(varying) and not is_step(prefix):
-            continue  # ``lgbm_`` and ``xgb_``, say: it is not clear what the others are of
-        had = [name for name in bare if bare[name] in library]
-        shared = [name for name in had if name in called]
-        if len(shared) >= least:  # only then are its runs read
-            memory = bundled(learner)
-            shared = [n for n in shared if _means_the_same(memory, called[n], space.space[n])]
-        if len(shared) < least or all(bare[n] in _COMMON for n in shared):
-            continue
-        if len(_without_foreign_parents(space, shared)) >= 2:
-            found[learner] = shared
-            # Also what was not recorded of it, such as ``max_depth`` of LightGBM, but not what
-            # has values of something else.
-            own = frozenset(bare[n] for n in had if n in shared or n not in called)
-            rank = len(own), len(shared), sum(bare[n] == called[n] for n in shared)
-            if rank > most:
-                best, most = {}, rank
-            if rank == most:
-                best[learner] = frozenset(bare[n] for n in had)
-    if all(names in _OF_NETWORKS for names in best.values()):
+    found = {learner: _match(space, varying, learner) for learner in HYPERPARAMETERS}
+    known = {learner: match for learner, match in found.items() if match is not None}
+    most = max((match.rank for match in known.values()), default=None)
+    best = {learner: match for learner, match in known.items() if match.rank == most}
+    if all(match.of_library in _OF_NETWORKS for match in best.values()):
         best = {}
     if not best:
         line = (
@@ -90,7 +72,7 @@ def recognise(space: VectorSpace) -> Recognition:
         return Recognition((), (), line)
     first = next(iter(best))
     name = REGRESSIONS.get(first, first)
-    listed = ", ".join(found[first])
+    listed = ", ".join(best[first].names)
     twins = tuple(learner for learner in best if REGRESSIONS.get(learner, learner) == name)
     others = [learner for learner in best if learner not in twins]
     # With the same hyperparameters, as forests and extra trees have, the first is taken.
@@ -107,10 +89,35 @@ def recognise(space: VectorSpace) -> Recognition:
         f"The search space is that of {name} ({listed}), whose bundled {used} used."
         f"{same} memory=None turns it off, the name of a memory chooses that one."
     )
-    of_learner = set(found[first])
     choices = [n for n, c in zip(space.names, space.categorical, strict=True) if c]
-    foreign = tuple(n for n in choices if n in varying and n not in of_learner)
+    foreign = tuple(n for n in choices if n in varying and n not in best[first].names)
     return Recognition(twins, tuple(best), line, foreign)
+
+
+def _match(space: VectorSpace, varying: list[str], learner: str) -> _Match | None:
+    """What a space has of a learner among the names that can vary; None if it is not enough."""
+    names, least = HYPERPARAMETERS[learner], max(2.0, len(varying) / 2)
+    prefix, new = prefix_of(varying, names), spelling(varying, names)
+    called = {new.get(name, name): name for name in names}
+    bare = {n: n.removeprefix(prefix) for n in varying if n.startswith(prefix)}
+    # Libraries share the table of other names: XGBoost itself has no ``depth``.
+    library = OWN_NAMES.get(REGRESSIONS.get(learner, learner), names)
+    if len(bare) < len(varying) and not is_step(prefix):
+        return None  # ``lgbm_`` and ``xgb_``, say: it is not clear what the others are of
+    had = [name for name in bare if bare[name] in library]
+    shared = [name for name in had if name in called]
+    if len(shared) >= least:  # only then are its runs read
+        memory = bundled(learner)
+        shared = [n for n in shared if _means_the_same(memory, called[n], space.space[n])]
+    if len(shared) < least or all(bare[n] in _COMMON for n in shared):
+        return None
+    if len(_without_foreign_parents(space, shared)) < 2:
+        return None
+    # Also what was not recorded of it, such as ``max_depth`` of LightGBM, but not what has values
+    # of something else.
+    own = frozenset(bare[n] for n in had if n in shared or n not in called)
+    rank = len(own), len(shared), sum(bare[n] == called[n] for n in shared)
+    return _Match(shared, frozenset(bare[n] for n in had), rank)
 
 
 def _means_the_same(memory: MetaDataset, name: str, asked: Hyperparameter[Any, Any]) -> bool:
