@@ -84,7 +84,7 @@ def partition(
 ) -> Partition:
     """Split a space into the cells of a grid.
 
-    Numbers are split on their own scale, whole numbers into groups of whole numbers, categories
+    Numbers are split on their own scale, whole numbers and steps into groups of them, categories
     and ordinals into contiguous groups; whatever has fewer than k values is split into these.
     Normal and beta distributions are split at their quantiles, except normal ones on a log scale;
     see ``restrict_space`` for their parts. Cells that forbidden clauses empty are omitted.

@@ -64,8 +64,8 @@ class Range:
         low: Smallest one.
         high: Largest one.
         limit: Where the next range begins, for real numbers; None where none follows. ``high`` is
-            the number before it, or up to 1e-13 below it where ConfigSpace rounds bounds to 13
-            decimal places.
+            the number or step before it, or up to 1e-13 below it where ConfigSpace rounds bounds
+            to 13 decimal places.
     """
 
     low: float
