@@ -67,6 +67,7 @@ BENCHMARKS = (
     "benchmark_fidelity.py --smoke",
     "benchmark_hyperopt.py quality --every-svm-grid 6 --every-oboe 15 --seeds 1",
     "benchmark_outside.py run --learners knn --data digits --out outside.csv",
+    "benchmark_invented.py --smoke",
     "benchmark_plateaus.py --smoke",
     "benchmark_pmf.py oboe --methods random portfolio svd pmf --trials 4",
     "benchmark_public.py scale --families svm --limit 1 --trainings 5",

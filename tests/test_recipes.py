@@ -240,6 +240,19 @@ def test_what_misleads_is_made_up_for_by_a_start_design() -> None:
     assert {one.n_startup(SPACE) for one in members_of(recipes.auto(MEMORY, n_startup=9))} == {9}
 
 
+def test_of_noisy_losses_the_process_alone_is_asked() -> None:
+    known = observed(40)
+    x = known.vectors[:, SPACE.space.index_of["x"]]
+    noise = np.random.default_rng(5).normal(scale=0.15, size=40)
+    noisy = History.of(known.vectors, (x - 0.3) ** 2 + noise)
+    exact = History.of(known.vectors, (x - 0.3) ** 2)
+    for memory, others in ((None, set()), (MEMORY, {"earlier tasks", "meta-learner"})):
+        proposer = recipes.auto(memory)
+        trusts = [proposer.propose(SPACE, h, Streams(0), 40).trust or {} for h in (noisy, exact)]
+        assert "process" in trusts[0] and trusts[0].keys() <= {"process"} | others
+        assert trusts[1].keys() & {"trees", "log process"}
+
+
 def test_the_fallback_balances_as_the_search_does() -> None:
     for balance in (None, 3):
         proposer = recipes.blended(MEMORY, balance=balance)

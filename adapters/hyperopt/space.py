@@ -357,6 +357,8 @@ def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
     given = _constants(label, node)
     name, q = node.name, given.get("q")
     if name == "randint":
+        if not all(map(math.isfinite, given.values())):
+            raise ValueError(f"{label!r} needs finite ends, got {[*given.values()]}.")
         whole = ends_of(node)
         assert whole is not None  # ``_constants`` has refused others
         first, end = whole

@@ -16,7 +16,7 @@ the portfolios of Hoffman, Brochu and de Freitas, "Portfolio allocation for Baye
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -33,6 +33,8 @@ from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
 _LEAST = 0.05  # trust below which a member is not asked
+_NOISY = 0.01  # variance of the noise, over that of the losses, from which they are noisy
+_JUDGED = 12  # rows from which a model can tell noise from what it does not know
 _HIGHEST = 0.99  # merit beyond which no member is better than another
 
 
@@ -52,9 +54,13 @@ class Committee:
             member drawn later makes a point of its own design if that is not complete.
         prior: Relative trust by name before any evaluation; 1 where it is not given.
         tempering: Exponent of the likelihood, in [0, 1]; 0 keeps the prior.
+        exact: Members that take losses for exact: they are not asked once another one, from twelve
+            rows on, has learnt that the variance of the noise is more than 1 % of that of the
+            losses. All rank badly then, and their merits hardly differ.
 
     Raises:
-        ValueError: Without members, or for a number outside its range.
+        ValueError: Without members that are not ``exact``, for names of others, or for a number
+            outside its range.
 
     Example::
 
@@ -69,20 +75,25 @@ class Committee:
         *,
         prior: Mapping[str, float] | None = None,
         tempering: float = 0.5,
+        exact: Collection[str] = (),
     ) -> None:
         if not members:
             raise ValueError("A committee needs at least one member, got none.")
+        if not members.keys() - exact:
+            raise ValueError(f"exact must leave out one of the members {', '.join(members)}.")
         prior = {} if prior is None else prior
-        if foreign := sorted(prior.keys() - members.keys()):
-            raise ValueError(
-                f"prior names {', '.join(foreign)}; the members are {', '.join(members)}."
-            )
+        for argument, names in (("prior", prior), ("exact", exact)):
+            if foreign := sorted({*names} - members.keys()):
+                raise ValueError(
+                    f"{argument} names {', '.join(foreign)}; the members are {', '.join(members)}."
+                )
         for name, value in prior.items():
             check_finite(f"prior[{name!r}]", value, positive=True)
         check_share("tempering", tempering)
         self.members = dict(members)
         self.prior = np.array([prior.get(name, 1.0) for name in members])
         self.tempering = tempering
+        self.exact = np.array([name in exact for name in members])
         self._trusted: Newest[dict[str, float]] = Newest()
 
     def __repr__(self) -> str:
@@ -122,15 +133,20 @@ class Committee:
 
     def _judge(self, space: VectorSpace, judged: History, streams: Streams) -> dict[str, float]:
         merits = [np.zeros(1)] * len(self.members)  # with nothing to judge by: trust is the prior
-        n = 0
+        n, asked = 0, np.ones(len(self.members), dtype=bool)
         if is_informative(judged):
             shared = SharedFits()
             fitted = [m.models(space, judged, streams, shared) for m in self.members.values()]
             merits = [models.merits for models, _ in fitted]
+            noise = np.array([models.noise for models, _ in fitted])
             # One number for all: a bootstrap model holds out most rows, not all. By its own number
             # it would be trusted less than a process of the same merit.
             n = max(models.n_held_out for models, _ in fitted)
-        shares = trust_in(merits, n, self.prior, self.tempering)
+            if n >= _JUDGED and noise[~self.exact].max() > _NOISY:
+                asked = ~self.exact
+        shares = np.zeros(len(asked))
+        judges = [merit for merit, is_asked in zip(merits, asked, strict=True) if is_asked]
+        shares[asked] = trust_in(judges, n, self.prior[asked], self.tempering)
         named = zip(self.members, shares.tolist(), strict=True)
         return {name: share for name, share in named if share > 0.0}
 

@@ -34,6 +34,7 @@ from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates.base import (
     Conditional,
+    NoiseAware,
     OutOfSample,
     PendingAware,
     Promising,
@@ -297,6 +298,11 @@ class FittedModels:
                 if np.ptp(ranks) > 0.0:
                     merits[i] = np.corrcoef(ranks, np.arange(len(ranks)))[0, 1]
         return merits
+
+    @property
+    def noise(self) -> float:
+        """What the surrogate has learnt of it, see ``NoiseAware``; else 0."""
+        return self.surrogate.noise_ if isinstance(self.surrogate, NoiseAware) else 0.0
 
     @property
     def shares(self) -> Mapping[str, float] | None:

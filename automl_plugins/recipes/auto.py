@@ -24,6 +24,9 @@ from .without_memory import CostArguments, Options, gbqr_surrogate, make_propose
 
 # With few evaluations processes predict better: trees need some to split at all.
 _PRIOR = {"process": 1.5, "log process": 1.5}
+# Of noisy losses the logarithm of the regret is that of the luckiest one, and trees, which average
+# few of them, follow it, too.
+_EXACT = ("trees", "log process")
 # No more than a process: some memories mislead, and the suggestions are a head start already.
 _PRIOR_WITH_MEMORY = _PRIOR | {"earlier tasks": 1.5}
 _GRADIENTS = 20  # with fewer, searches of networks were worse
@@ -100,7 +103,7 @@ def auto(
         **options,
     )
     own = _own_members(shared, per_second)
-    alone = Committee(own, prior=_PRIOR)
+    alone = Committee(own, prior=_PRIOR, exact=_EXACT)
     if memory is None:
         if not (meta_features is None and X is None and y is None):
             warnings.warn(
@@ -122,7 +125,7 @@ def auto(
     }
     suggested = SuggestedStart(
         known,
-        Committee(members, prior=_PRIOR_WITH_MEMORY),
+        Committee(members, prior=_PRIOR_WITH_MEMORY, exact=_EXACT),
         n_suggested=n_suggested,
         meta_features=described,
     )

@@ -50,6 +50,7 @@ _KERNEL: Kernel = "matern52"  # of ``AveragedProcess``
 _LENGTHS = (0.125, 0.25, 0.5, 1.0, 2.0)  # of inputs in [0, 1]
 _NOISES = (1e-3, 5e-2)
 _OWN_NOISES = (1e-5, 1e-2)  # where losses may be exact, as those of a simulation are
+_NOISY = (0.1, 0.3, 1.0)  # where an ascent starts, too, if they are likelier than the ones above
 _NEGLIGIBLE = 1e-4  # evidence below which a kernel does not take part in predictions
 _SURPRISE = 2.0  # growth of the misfit beyond which the likely kernels do not explain new rows
 # Prior deviations of a log length scale from that shared by all inputs, and of the log constant.
@@ -157,15 +158,31 @@ class EvidenceAverage:
             self.factors_.append(L)
             self._misfits.append(misfit)
             self._log_weights.append(fit + candidate.log_prior)
+        self._weigh()
+
+    def _weigh(self) -> None:
         # Relative to the largest: the evidence of many rows itself would underflow.
         weights = np.exp(np.array(self._log_weights) - max(self._log_weights))
         self.evidence_ = weights / weights.sum()
         self._asked: list[_Solved] | None = None  # the old ones had other weights
 
+    def first(self, n: int) -> EvidenceAverage:
+        """The average over the first ``n`` candidates alone."""
+        part = copy.copy(self)
+        part.candidates, part.factors_ = self.candidates[:n], self.factors_[:n]
+        part._log_weights, part._misfits = self._log_weights[:n], self._misfits[:n]
+        part._weigh()
+        return part
+
     @property
     def likely(self) -> list[Candidate]:
         """The candidates whose evidence is not negligible."""
         return [solved.candidate for solved in self._solved()]
+
+    @property
+    def likeliest(self) -> Candidate:
+        """The candidate with the largest evidence."""
+        return self.candidates[int(self.evidence_.argmax())]
 
     @property
     def misfit(self) -> float:
@@ -263,10 +280,10 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
     """Gaussian process on standardised losses, averaged over kernels by their evidence.
 
     The kernels (Matern-5/2) have one length scale for all inputs, of five sizes, and little noise
-    or some; and one has a length scale for each, see ``fit_relevances``. With few rows none of
-    them is certain, and the average says so. Missing values are completed as in
-    ``GaussianProcess``. A fit takes a fraction of the time of a search for hyperparameters from
-    several starts.
+    or some; and one has a length scale for each, see ``fit_relevances``, or two where noisy
+    kernels are likelier than these. With few rows none of them is certain, and the average says
+    so. Missing values are completed as in ``GaussianProcess``. A fit takes a fraction of the time
+    of a search for hyperparameters from several starts.
 
     Args:
         max_rows: Largest number of rows to learn from, at least 2; see ``informative_rows``.
@@ -292,20 +309,30 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = X.shape[1]
         self.flagged_ = self._incomplete(X)
         inputs = complete_inputs(X, self.flagged_)
-        candidates = uninformed_kernels(inputs.shape[1], _OWN_NOISES)
-        self.process_ = EvidenceAverage(candidates, _KERNEL).fit(inputs, y)
+        own, noisy = (uninformed_kernels(inputs.shape[1], n) for n in (_OWN_NOISES, _NOISY))
+        both = EvidenceAverage([*own, *noisy], _KERNEL).fit(inputs, y)
+        self.process_ = both.first(len(own))
         if y.min() < y.max():
             is_small = inputs.shape[1] <= _FEW_SCALES
             few = informative_rows(y, _MORE_RELEVANCE_ROWS if is_small else _RELEVANCE_ROWS)
-            start = candidates[int(self.process_.evidence_.argmax())]
-            z = standardise(y[few])[0]
-            self.process_.add(fit_relevances(inputs[few], z, start, _KERNEL))
+            z, starts = standardise(y[few])[0], [self.process_.likeliest]
+            # An ascent from little noise may end without any, at short scales that explain it.
+            if both.likeliest is not self.process_.likeliest:
+                starts.append(both.likeliest)
+            for start in starts:
+                self.process_.add(fit_relevances(inputs[few], z, start, _KERNEL))
         return self
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation (m,) of the losses at features ``X`` (m, f)."""
         check_is_fitted(self, "process_")
         return self.process_.predict(self._inputs(X))
+
+    @property
+    def noise_(self) -> float:
+        """Variance of the noise over that of the losses without it, by the likeliest kernel."""
+        check_is_fitted(self, "process_")
+        return self.process_.likeliest.noise / self.process_.likeliest.variance
 
     def held_out(self) -> FloatArray:
         """Mean (n,) at each row, conditioned on the others; NaN for rows not learnt from."""

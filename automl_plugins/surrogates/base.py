@@ -115,6 +115,13 @@ class OutOfSample(Surrogate, Protocol):
 
 
 @runtime_checkable
+class NoiseAware(Surrogate, Protocol):
+    """A fitted surrogate that has learnt how noisy the losses are."""
+
+    noise_: float  # variance of the noise over that of the losses without it
+
+
+@runtime_checkable
 class Voting(Protocol):
     """A fitted surrogate in which earlier tasks vote."""
 

@@ -256,6 +256,33 @@ def test_members_that_rank_a_smooth_function_right_are_trusted() -> None:
     assert trust is not None and trust["process"] < 0.8
 
 
+class Noise(Funnel):
+    """Has learnt a noise."""
+
+    noise_ = 0.02
+
+
+@pytest.mark.parametrize(
+    ("n", "noise", "exact", "asked"),
+    [
+        (12, 0.02, ["a"], {"b"}),
+        (12, 0.02, [], {"a", "b"}),
+        (11, 0.02, ["a"], {"a", "b"}),  # too few to tell
+        (12, 0.009, ["a"], {"a", "b"}),
+        (12, 0.02, ["b"], {"a", "b"}),  # noise about its own idea of the losses
+    ],
+)
+def test_members_that_take_losses_for_exact_are_not_asked_once_there_is_noise(
+    n: int, noise: float, exact: list[str], asked: set[str]
+) -> None:
+    noisy = Noise(0.5, 0.5)
+    noisy.noise_ = noise
+    members = {"a": member(Funnel(0.5, 0.5)), "b": member(noisy)}
+    found = propose(Committee(members, exact=exact, tempering=0.0), disputed(n))
+    assert found.trust is not None and found.trust.keys() == asked
+    assert sum(found.trust.values()) == pytest.approx(1.0)
+
+
 def test_failed_rows_do_not_make_the_judgement_more_certain() -> None:
     """Failures of which the trees learn no loss say nothing of how losses are ranked."""
     history = disputed(11)
@@ -427,6 +454,8 @@ def test_the_failure_of_a_member_is_raised() -> None:
     [
         ({"members": {}}, "needs at least one member, got none"),
         ({"prior": {"a": 1.0, "b": 2.0}}, "prior names b; the members are a"),
+        ({"exact": ["b"]}, "exact names b; the members are a"),
+        ({"exact": ["a"]}, "exact must leave out one of the members a"),
         ({"prior": {"a": 0.0}}, r"prior\['a'\] must be a finite number > 0, got 0.0"),
         ({"prior": {"a": float("nan")}}, r"prior\['a'\] must be a finite number > 0, got nan"),
         ({"tempering": -0.1}, r"tempering must be a number in \[0, 1\], got -0.1"),

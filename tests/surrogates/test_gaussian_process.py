@@ -429,6 +429,28 @@ def test_a_column_that_has_its_first_missing_value_is_fitted_anew() -> None:
     )
 
 
+def test_noise_is_learnt_where_there_is_some() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.random((40, 3))
+    y = 3.0 * (X[:, 0] - 0.4) ** 2 + X[:, 1]
+    smooth = AveragedProcess().fit(X, y)
+    assert smooth.noise_ < 1e-3 and len(smooth.process_.candidates) == 11
+    noisy = AveragedProcess().fit(X, y + 0.5 * y.std() * rng.standard_normal(40))
+    # The kernel that a second ascent has found is the likeliest one.
+    assert 0.03 < noisy.noise_ < 0.6 and len(noisy.process_.candidates) == 12
+    assert noisy.process_.likeliest is noisy.process_.candidates[-1]
+
+
+def test_the_first_candidates_alone_are_their_average() -> None:
+    X, y = sample(20)
+    candidates = uninformed_kernels(3)
+    part = EvidenceAverage(candidates, "matern52").fit(X, y).first(4)
+    alone = EvidenceAverage(candidates[:4], "matern52").fit(X, y)
+    np.testing.assert_array_equal(part.evidence_, alone.evidence_)
+    np.testing.assert_array_equal(part.predict(X), alone.predict(X))
+    assert part.misfit == alone.misfit and part.likeliest is alone.likeliest
+
+
 def test_what_numbers_imply_has_no_flag() -> None:
     X, y = sample(40)
     X[X[:, 0] < 0.5, 1] = np.nan

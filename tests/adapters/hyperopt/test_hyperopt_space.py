@@ -370,6 +370,7 @@ def test_values_are_what_the_objective_is_given(seed: int) -> None:
         (lambda: hp.qnormal("x", 0, 1, -0.5), "q of 'x' .* got -0.5"),
         (lambda: hp.normal("x", 1, -1), "sigma of 'x' must be a finite number >= 0, got -1"),
         (lambda: hp.randint("x", 3, 3), "'x' needs an upper end above the lower .* 3 and 3"),
+        (lambda: hp.randint("x", 0, math.inf), r"'x' needs finite ends, got \[0, inf\]"),
         (lambda: hp.randint("x", 0), "'x' needs an upper end above the lower .* 0 and 0"),
         (
             lambda: hp.loguniform("x", 0, -7),
