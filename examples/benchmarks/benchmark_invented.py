@@ -126,7 +126,7 @@ def layers(rng: np.random.Generator) -> Objective:
     return loss
 
 
-# The noise is about half of the deviation of the losses of random configurations.
+# Standard deviations of the noise.
 NOISE = {ridge: 0.15, decay: 0.1, counts: 0.5, models: 0.3, wide: 0.5, layers: 0.1}
 OBJECTIVES = {objective.__name__: objective for objective in NOISE}
 METHODS: dict[str, Callable[[int], optuna.samplers.BaseSampler]] = {
