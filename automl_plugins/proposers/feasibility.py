@@ -25,6 +25,7 @@ _LIKELY = 0.5  # probability of success, in units of the largest, below which no
 def fit_feasibility(
     space: VectorSpace,
     history: History,
+    features: FloatArray,
     streams: Streams,
     *,
     ignores_failed: bool,
@@ -36,6 +37,7 @@ def fit_feasibility(
     Args:
         space: The search space.
         history: Finished rows (n,).
+        features: Their features (n, f).
         streams: Streams of the search; that of the model is indexed by n.
         ignores_failed: Whether failed rows say nothing; infeasible ones always do.
         max_rows: Largest number of rows to learn, the newest; None for all.
@@ -55,8 +57,7 @@ def fit_feasibility(
         return None, learnt
     model = surrogates.Feasibility(random_state=streams.integer("feasibility", n))
     with as_failure(f"fit of {{!r}} on {n} rows", model):
-        features = space.features(history.vectors[learnt])
-        return shared.fit(model, features, success[learnt]), learnt
+        return shared.fit(model, features[learnt], success[learnt]), learnt
 
 
 def retried(space: VectorSpace, history: History) -> BoolArray:
@@ -81,9 +82,11 @@ def likely_to_succeed(
 
     A mask, where there is no gain that probabilities could weigh. See ``fit_feasibility``.
     """
+    known = history.first(history.n_finished)
     model, _ = fit_feasibility(
         space,
-        history.first(history.n_finished),
+        known,
+        space.features(known.vectors),
         streams,
         ignores_failed=ignores_failed,
         max_rows=max_rows,

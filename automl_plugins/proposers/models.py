@@ -334,6 +334,7 @@ def fit_models(
     feasibility, asked = fit_feasibility(
         space,
         history,
+        features,
         streams,
         ignores_failed=settings.failed_trials == "ignore",
         max_rows=settings.max_rows,
