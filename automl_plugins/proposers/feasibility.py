@@ -1,7 +1,8 @@
-"""Which configurations are likely to succeed, learnt from those that failed."""
+"""Which configurations are likely to succeed, learnt from failures and from constraints."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,11 +16,40 @@ from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
+from automl_plugins.surrogates.base import prepare
 
 if TYPE_CHECKING:
-    from automl_plugins.surrogates import Feasibility
+    from automl_plugins.surrogates import Constraints, Feasibility
 
 _LIKELY = 0.5  # probability of success, in units of the largest, below which nothing is drawn
+
+
+@dataclass(frozen=True)
+class SuccessModels:
+    """The models of success; one at least.
+
+    Attributes:
+        failures: Of failures, and of constraints that are never below 0 where they hold.
+        constraints: Of the values of the other constraints.
+    """
+
+    failures: Feasibility | None
+    constraints: Constraints | None
+
+    def log_success(self, features: FloatArray) -> FloatArray:
+        """Logarithm (m,) of the probability that nothing fails and all constraints hold.
+
+        Raises:
+            SurrogateFailure: If a model raises.
+        """
+        total = np.zeros(len(features))
+        if self.failures is not None:
+            with as_failure("predict of {!r}", self.failures):
+                total += np.log(self.failures.predict(features))
+        if self.constraints is not None:
+            with as_failure("predict of {!r}", self.constraints):
+                total += self.constraints.log_probability(features)
+        return total
 
 
 def fit_feasibility(
@@ -31,20 +61,20 @@ def fit_feasibility(
     ignores_failed: bool,
     max_rows: int | None,
     shared: SharedFits,
-) -> tuple[Feasibility | None, IntArray]:
-    """The model of success of finished rows, and the positions of the rows that it has learnt.
+) -> tuple[SuccessModels | None, IntArray]:
+    """The models of success of finished rows, and the positions of the rows that they learn.
 
     Args:
         space: The search space.
         history: Finished rows (n,).
         features: Their features (n, f).
-        streams: Streams of the search; that of the model is indexed by n.
+        streams: Streams of the search; that of the models is indexed by n.
         ignores_failed: Whether failed rows say nothing; infeasible ones always do.
         max_rows: Largest number of rows to learn, the newest; None for all.
         shared: Fits of the same rows.
 
     Returns:
-        None in place of the model where every row succeeded.
+        None in place of the models where every row succeeded.
 
     Raises:
         SurrogateFailure: If the fit raises.
@@ -55,9 +85,31 @@ def fit_feasibility(
     learnt = np.flatnonzero(~ignored)[slice(-(max_rows or n), None)]
     if success[learnt].all():
         return None, learnt
-    model = surrogates.Feasibility(random_state=streams.integer("feasibility", n))
-    with as_failure(f"fit of {{!r}} on {n} rows", model):
-        return shared.fit(model, features[learnt], success[learnt]), learnt
+    constraints, failures = None, None
+    if len(valued := _valued(history, learnt)):
+        borders = prepare(surrogates.Constraints(), None, space.implied)
+        with as_failure(f"fit of {{!r}} on {n} rows", borders):
+            values = history.constraints[np.ix_(learnt, valued)]
+            constraints = shared.fit(borders, features[learnt], values)
+        others = np.delete(history.constraints, valued, axis=1)
+        success = successes(replace(history, constraints=others))
+    if not success[learnt].all():
+        model = surrogates.Feasibility(random_state=streams.integer("feasibility", n))
+        with as_failure(f"fit of {{!r}} on {n} rows", model):
+            failures = shared.fit(model, features[learnt], success[learnt])
+    return SuccessModels(failures, constraints), learnt
+
+
+def _valued(history: History, learnt: IntArray) -> IntArray:
+    """Columns of the constraints whose values in rows ``learnt`` say how far the border is.
+
+    They lie on both sides of it. None while the violations stand for the losses, see
+    ``successes``.
+    """
+    if (successes(history) == (history.status != Status.FAILED)).all():
+        return np.empty(0, dtype=np.intp)
+    c = history.constraints[learnt]
+    return np.flatnonzero((c < 0.0).any(axis=0) & (c > 0.0).any(axis=0))
 
 
 def retried(space: VectorSpace, history: History) -> BoolArray:
@@ -83,7 +135,7 @@ def likely_to_succeed(
     A mask, where there is no gain that probabilities could weigh. See ``fit_feasibility``.
     """
     known = history.first(history.n_finished)
-    model, _ = fit_feasibility(
+    models, _ = fit_feasibility(
         space,
         known,
         space.features(known.vectors),
@@ -92,7 +144,7 @@ def likely_to_succeed(
         max_rows=max_rows,
         shared=SharedFits(),
     )
-    if model is None or not len(vectors):
+    if models is None or not len(vectors):
         return np.ones(len(vectors), dtype=bool)
-    success = model.predict(space.features(vectors))
+    success = np.exp(models.log_success(space.features(vectors)))
     return np.asarray(success >= _LIKELY * success.max())

@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 from automl_plugins import surrogates
 from automl_plugins._arguments import check_choice, check_integer
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
-from automl_plugins.proposers.feasibility import fit_feasibility, retried
+from automl_plugins.proposers.feasibility import SuccessModels, fit_feasibility, retried
 from automl_plugins.proposers.proposal import SurrogateFailure, as_failure
 from automl_plugins.proposers.refits import SharedFits, refit_point
 from automl_plugins.proposers.targets import (
@@ -46,7 +46,7 @@ from automl_plugins.surrogates.base import (
 )
 
 if TYPE_CHECKING:
-    from automl_plugins.surrogates import Feasibility, RunningTime
+    from automl_plugins.surrogates import RunningTime
 
 _INCUMBENTS = 64  # best rows among which the best prediction is the incumbent
 
@@ -179,14 +179,14 @@ class FittedModels:
         best: Best target f*, observed or predicted as the settings say, of a feasible row if
             there is one; infinite without any row.
         running_time: Model of ln seconds; None where no costs are known or wanted.
-        feasibility: Model of the probability of success; None where nothing ever failed.
+        feasibility: Models of the probability of success; None where nothing ever failed.
     """
 
     surrogate: Surrogate
     learnt: Learnt
     best: float
     running_time: RunningTime | None
-    feasibility: Feasibility | None
+    feasibility: SuccessModels | None
 
     def predict(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation (m,) of the target; a bare bound has deviation 0.
@@ -234,14 +234,15 @@ class FittedModels:
         """Probability of success (m,); 1 where nothing ever failed."""
         if self.feasibility is None:
             return np.ones(len(features))
-        with as_failure("predict of {!r}", self.feasibility):
-            return self.feasibility.predict(features)
+        return np.exp(self.feasibility.log_success(features))
 
     def log_success(self, features: FloatArray) -> FloatArray:
         """Cautious log P(success)^4 (m,); log P(success) as long as no row is feasible."""
+        if self.feasibility is None:
+            return np.zeros(len(features))
         # A crash then costs no more than any other evaluation, and caution would creep.
         caution = 1.0 if self.learnt.n_infeasible else _CAUTION
-        return caution * np.log(self.success(features))
+        return caution * self.feasibility.log_success(features)
 
     def log_seconds(self, features: FloatArray) -> FloatArray:
         """Log of the expected seconds (m,)."""
@@ -343,8 +344,9 @@ def fit_models(
     penalised = np.zeros(n, dtype=bool)
     # Other failures may be due to chance. The worst loss there would be a cliff that no smooth
     # model fits, beside rows that may be the best ones.
-    if feasibility is not None and feasibility.predictable:
-        penalised[asked] = failed[asked] & (feasibility.held_out() < 0.5)
+    failures = None if feasibility is None else feasibility.failures
+    if failures is not None and failures.predictable:
+        penalised[asked] = failed[asked] & (failures.held_out() < 0.5)
     learnt = Learnt.of(reported, history, penalised, settings, streams)
     with as_failure(f"fit of {{!r}} on {n} rows", settings.surrogate):
         given = settings.surrogate

@@ -13,9 +13,9 @@ from automl_plugins.newest import Newest
 from automl_plugins.records.history import History
 
 if TYPE_CHECKING:
-    from automl_plugins.surrogates import Feasibility, RunningTime
+    from automl_plugins.surrogates import Constraints, Feasibility, RunningTime
 
-M = TypeVar("M", "Feasibility", "RunningTime")
+M = TypeVar("M", "Constraints", "Feasibility", "RunningTime")
 
 
 def refit_point(n: int, *, conditional: bool = False) -> int:
@@ -63,5 +63,5 @@ class SharedFits:
         """``model`` fitted to ``data``, or the equal one that was fitted before."""
         # Members set nothing but the seed of these models, so seed and data identify one.
         shapes = [array.shape for array in data]
-        key = _digest(f"{model.random_state} {shapes}", *data)
+        key = _digest(f"{getattr(model, 'random_state', None)} {shapes}", *data)
         return cast(M, self._newest[type(model).__name__].get(key, lambda: model.fit(*data)))

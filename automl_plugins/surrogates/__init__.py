@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from automl_plugins.surrogates.quantile_boosting import QuantileBoosting as QuantileBoosting
     from automl_plugins.surrogates.random_forest import ExtraTrees as ExtraTrees
     from automl_plugins.surrogates.random_forest import RandomForest as RandomForest
+    from automl_plugins.surrogates.seconds_and_success import Constraints as Constraints
     from automl_plugins.surrogates.seconds_and_success import Feasibility as Feasibility
     from automl_plugins.surrogates.seconds_and_success import RunningTime as RunningTime
     from automl_plugins.surrogates.two_stage import TwoStageTransfer as TwoStageTransfer
@@ -29,7 +30,7 @@ import_when_used(
         "gaussian_process": ["GaussianProcess"],
         "quantile_boosting": ["QuantileBoosting"],
         "random_forest": ["ExtraTrees", "RandomForest"],
-        "seconds_and_success": ["Feasibility", "RunningTime"],
+        "seconds_and_success": ["Constraints", "Feasibility", "RunningTime"],
         "two_stage": ["TwoStageTransfer"],
         "two_stage_sources": ["Sources"],
     },

@@ -1,7 +1,12 @@
 """Models beside that of the loss: seconds (GBQR thesis 5.2), and the probability of success.
 
+Trees learn which rows failed. The value of a constraint also says how far its border is: a
+Gaussian process learns it.
+
 Notation of this module, besides that of ``base``::
 
+    c       values of a constraint, shape (n,); it holds where c <= 0
+    z       the same with far values drawn in, shape (n,)
     y       1 where a row succeeded, else 0, shape (n,)
     shares  share of successes at each node of a tree, by the least rows of a node, (4, nodes)
     votes   sums over trees of the shares at the nodes that rows end in, (4, n)
@@ -10,13 +15,14 @@ Notation of this module, besides that of ``base``::
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import lightgbm
 import numpy as np
 import numpy.typing as npt
-from scipy.special import softmax
+from scipy.special import log_ndtr, softmax
 from sklearn import config_context
 from sklearn.base import BaseEstimator
 from sklearn.tree import ExtraTreeRegressor
@@ -25,7 +31,9 @@ from sklearn.utils.validation import check_is_fitted
 from automl_plugins._arguments import check_finite, check_integer
 from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.records.checks import check_seconds, check_shape
-from automl_plugins.surrogates.base import as_features, as_training
+from automl_plugins.records.scores import HUGE
+from automl_plugins.surrogates.averaged_process import AveragedProcess
+from automl_plugins.surrogates.base import as_features, as_training, informative_rows
 from automl_plugins.surrogates.quantile_boosting import SMALL_DATA, boost
 
 _LEAST_ROWS = (1, 4, 16, np.inf)  # of the nodes that predict; the last one is the root
@@ -149,6 +157,53 @@ def _grow(
             node[small] = above[node[small]]
         shares[i] = share[node]
     return tree, shares
+
+
+_BORDER_ROWS = 150  # of a constraint, half of them those nearest to its border
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Constraints(BaseEstimator):  # type: ignore[misc]
+    """P(all constraints hold), by a Gaussian process on the values of each (Gardner et al. 2014).
+
+    The values are compressed, z = sign(c) ln(1 + |c| / median |c|): the border counts, not how
+    large a violation may become.
+
+    Args:
+        implied: Columns without an activity flag, see ``AveragedProcess``.
+
+    Example::
+
+        log_p = Constraints().fit(X, values).log_probability(X_new)
+    """
+
+    implied: Sequence[int] = ()
+
+    def fit(self, X: FloatArray, values: FloatArray) -> Self:
+        """Learn from features ``X`` (n, f) and ``values`` (n, c), NaN where unknown.
+
+        Each constraint has at least one value other than 0 and NaN.
+        """
+        self.processes_ = []
+        for column in np.asarray(values, dtype=np.float64).T:
+            known = np.flatnonzero(~np.isnan(column))
+            c = np.clip(column[known], -HUGE, HUGE)
+            with np.errstate(over="ignore"):
+                size = np.minimum(np.abs(c) / np.median(np.abs(c[c != 0.0])), HUGE)
+            z = np.sign(c) * np.log1p(size)
+            rows = informative_rows(np.abs(z), _BORDER_ROWS)
+            process = AveragedProcess(implied=self.implied)
+            self.processes_.append(process.fit(X[known[rows]], z[rows]))
+        return self
+
+    def log_probability(self, X: FloatArray) -> FloatArray:
+        """Logarithm (m,) of the probability that all constraints hold."""
+        check_is_fitted(self)
+        total = np.zeros(len(X))
+        for process in self.processes_:
+            mean, std = process.predict(X)
+            total += log_ndtr(-mean / np.maximum(std, _TINY))
+        return total
 
 
 _FLOOR = 1e-3  # seconds: below a millisecond clocks measure themselves

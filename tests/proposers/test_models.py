@@ -235,8 +235,8 @@ def test_what_runs_and_is_likely_to_succeed_is_to_be_improved_on_too() -> None:
     assert models.beside(worse).best == models.best
 
     class Doomed:
-        def predict(self, X: FloatArray) -> FloatArray:
-            return np.full(len(X), 0.4)
+        def log_success(self, X: FloatArray) -> FloatArray:
+            return np.full(len(X), np.log(0.4))
 
     doomed = replace(models, feasibility=Doomed())  # type: ignore[arg-type]
     assert doomed.beside(better).best == models.best
@@ -381,11 +381,42 @@ def test_a_loss_that_has_diverged_is_a_failure(far: float) -> None:
     grid = np.linspace(0.0, 1.0, 21)[:, None]
     np.testing.assert_array_equal(found.predict(grid), known.predict(grid))
     np.testing.assert_array_equal(found.learnt.best_rows, known.learnt.best_rows)
-    success = found.feasibility.predict(grid)
-    np.testing.assert_array_equal(success, known.feasibility.predict(grid))
+    success = found.success(grid)
+    np.testing.assert_array_equal(success, known.success(grid))
     assert success[-1] < success[2]
     # What is near the others is a loss.
     assert fitted_to(vectors, np.minimum(losses, 9.0).tolist(), [0] * 8).feasibility is None
+
+
+def test_values_on_both_sides_of_a_border_are_learnt_by_a_process() -> None:
+    x = np.linspace(0.0, 1.0, 6)
+    status = np.array([C, C, C, C, C, F])
+    unknown = np.where(x == 1.0, NAN, x - 0.5)
+
+    def fitted(*constraints: FloatArray) -> FittedModels:
+        known = np.transpose(constraints)
+        observed = History.of(x[:, None], x, status=status, constraints=known)
+        return fit_models(ModelSettings(AveragedProcess()), LINE, observed, Streams(0))
+
+    both = fitted(unknown).feasibility
+    assert both is not None and both.constraints is not None and both.failures is not None
+    assert (both.failures.held_out()[:5] > 0.5).all()  # only the last row has failed
+    # Above 0 or 0: how far the border is from there, nobody knows.
+    hinge = fitted(np.maximum(unknown, 0.0))
+    assert hinge.feasibility is not None and hinge.feasibility.constraints is None
+    models = fitted(unknown, np.full(6, -1.0), np.maximum(unknown, 0.0))
+    assert models.feasibility is not None and models.feasibility.constraints is not None
+    assert len(models.feasibility.constraints.processes_) == 1
+    # The probabilities of the two are multiplied, and four successes asked for.
+    grid = np.linspace(0.0, 1.0, 11)[:, None]
+    failures, constraints = models.feasibility.failures, models.feasibility.constraints
+    assert failures is not None
+    expected = np.log(failures.predict(grid)) + constraints.log_probability(grid)
+    np.testing.assert_allclose(models.log_success(grid), 4.0 * expected)
+    np.testing.assert_allclose(models.success(grid), np.exp(expected))
+    # While no row is feasible the violations stand for the losses.
+    none = fitted(np.abs(x) + 1.0, unknown).feasibility
+    assert none is not None and none.constraints is None
 
 
 def test_losses_that_have_diverged_are_learnt_where_failures_are_ignored() -> None:

@@ -1,4 +1,4 @@
-"""Feasibility: the border between success and failure. RunningTime: seconds and their bounds."""
+"""Feasibility and Constraints: the border of success. RunningTime: seconds and their bounds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from sklearn.tree import ExtraTreeClassifier
 
 from automl_plugins.arrays import BoolArray, FloatArray
-from automl_plugins.surrogates.seconds_and_success import Feasibility, RunningTime
+from automl_plugins.surrogates.seconds_and_success import Constraints, Feasibility, RunningTime
 
 GRID = np.linspace(0.0, 1.0, 101)[:, None]
 
@@ -160,6 +160,52 @@ def stopped(n: int = 300, seed: int = 0) -> tuple[FloatArray, FloatArray, FloatA
     seconds = np.exp(4.0 * X[:, 0] + 0.1 * rng.normal(size=n))
     early = rng.random(n) < 0.5
     return X, seconds, np.where(early, seconds * rng.uniform(0.05, 0.9, size=n), seconds), early
+
+
+def slopes(seed: int = 0) -> tuple[FloatArray, FloatArray]:
+    """Features (30, 2), and two constraints that hold left of 0.6 and below 0.7."""
+    X = np.random.default_rng(seed).random((30, 2))
+    return X, X - [0.6, 0.7]
+
+
+def test_the_border_of_each_constraint_is_found() -> None:
+    X, values = slopes()
+    p = np.exp(
+        Constraints()
+        .fit(X, values)
+        .log_probability(
+            np.array([[0.3, 0.3], [0.3, 0.69], [0.3, 0.71], [0.59, 0.3], [0.61, 0.3], [0.9, 0.9]])
+        )
+    )
+    assert (p[[0, 1, 3]] > 0.9).all() and (p[[2, 4, 5]] < 0.1).all()
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-3, 1e3, 1e140])
+def test_the_unit_of_a_constraint_does_not_matter(unit: float) -> None:
+    X, values = slopes()
+    expected = Constraints().fit(X, values).log_probability(X)
+    found = Constraints().fit(X, unit * values).log_probability(X)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+
+
+def test_unknown_and_infinite_values_of_constraints() -> None:
+    X, values = slopes()
+    known = X[:, 0] < 0.7
+    expected = Constraints().fit(X[known], values[known]).log_probability(X)
+    values[~known] = np.nan
+    np.testing.assert_array_equal(Constraints().fit(X, values).log_probability(X), expected)
+    values[~known] = np.inf
+    p = np.exp(Constraints().fit(X, values).log_probability(X))
+    assert (p[~known] < 0.1).all() and np.isfinite(p).all()
+    values[X[:, 0] > 0.1] = np.inf  # the median, too
+    p = np.exp(Constraints().fit(X, values).log_probability(X))
+    assert (p[~known] < 0.1).all() and np.isfinite(p).all()
+
+
+def test_a_border_is_learnt_from_the_rows_near_it() -> None:
+    X = np.random.default_rng(0).random((2_000, 1))
+    p = np.exp(Constraints().fit(X, X - 0.05).log_probability(np.array([[0.045], [0.055]])))
+    assert p[0] > 0.9 and p[1] < 0.1
 
 
 def test_log_linear_seconds_are_recovered() -> None:

@@ -211,6 +211,20 @@ def test_constraints_are_learnt() -> None:
     assert min(v for v in values if v is not None) < 1.1
 
 
+@needs_constraints
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_an_optimum_on_a_border_is_found(seed: int) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+        trial.set_constraint("c", x + y - 1.13)
+        return (x - 0.9) ** 2 + (y - 0.7) ** 2
+
+    study = search(AutoSampler(seed=seed), objective, 25)
+    optimum = (0.9 + 0.7 - 1.13) ** 2 / 2.0  # at the foot of the perpendicular
+    best = min(t.value or 1.0 for t in study.trials if t.constraints["c"] <= 0)
+    assert best < optimum + 1e-3
+
+
 def test_own_time_is_no_cost_of_the_objective() -> None:
     class Slow(RandomForest):
         def fit(self, X: Any, y: Any) -> Slow:
