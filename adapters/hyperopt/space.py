@@ -147,8 +147,8 @@ class PyllSpace:
             if not 0 <= int(drawn) < len(names):
                 raise ValueError(
                     f"A trial has option {int(drawn)} of {label!r}, which has {len(names)}"
-                    " options. A search of another space needs trials of its own, which are read"
-                    " with that space."
+                    " options: an index may mean another option than in these trials. A search of"
+                    " another space needs trials of its own, which are read with that space."
                 )
             return names[int(drawn)]
         if isinstance(hyperparameter, OrdinalHyperparameter):

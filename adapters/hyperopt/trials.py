@@ -7,6 +7,7 @@ Where arms are inside an arm, ``inner`` holds the arm and the round of those, an
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -45,6 +46,8 @@ from automl_plugins.spaces.vector_space import VectorSpace
 
 from ._private import all_documents
 from .space import PyllSpace
+
+logger = logging.getLogger(__name__)
 
 Document = dict[str, Any]
 
@@ -178,8 +181,8 @@ def read_trial(document: Document) -> Trial:
 
 _ROUNDED = 1e-9  # share of a range: a value beyond its end by less counts as the end
 
-#: What a trial was read from (``source_of``), the trial and its vector.
-_Read = tuple[tuple[Any, ...], Trial, FloatArray]
+#: What a trial was read from (``source_of``), the trial and its vector; None if it is left out.
+_Read = tuple[tuple[Any, ...], Trial, FloatArray | None]
 
 
 class TrialReader:
@@ -187,8 +190,9 @@ class TrialReader:
 
     Cancelled trials are left out. Numbers beyond a range, as of a search before in a wider one,
     stay beyond it, for their losses are not those of its ends; where values are listed, the trial
-    is left out. An active hyperparameter without a value is missing. Labels outside the space are
-    ignored, as by TPE: an arm of a bandit sees documents of the whole space.
+    is left out. So is one with an option that the space does not have, or with what is no number,
+    and the first is warned of. An active hyperparameter without a value is missing. Labels outside
+    the space are ignored, as by TPE: an arm of a bandit sees documents of the whole space.
     """
 
     def __init__(self, known: PyllSpace) -> None:
@@ -199,6 +203,7 @@ class TrialReader:
         steps = [isinstance(known.space[n], OrdinalHyperparameter) for n in self.vectors.names]
         self._steps = np.flatnonzero(steps)
         self._read: WeakKeyDictionary[Trials, dict[int, _Read]] = WeakKeyDictionary()
+        self._warned = False
 
     def read(self, trials: Trials, documents: Iterable[Document]) -> History:
         """The documents of ``trials`` as a history; ValueError for trials of another space."""
@@ -209,31 +214,43 @@ class TrialReader:
         for (number, document), vector in zip(new, encoded, strict=True):
             source = source_of(document)  # first: a worker may change it while it is read
             known[number] = source, replace(read_trial(document), number=number), vector
-        read = sorted((known[number] for number, _ in numbered), key=lambda r: r[1].place)
-        vectors = np.array([r[2] for r in read], dtype=np.float64)
-        vectors = vectors.reshape(len(read), self.vectors.d)
-        kept = np.flatnonzero(~np.isinf(vectors[:, self._steps]).any(axis=1))
-        vectors, missing = self.vectors.find_missing(vectors[kept])
-        trials_read = Columns(read[i][1] for i in kept.tolist())
+        read = [known[number][1:] for number, _ in numbered]
+        kept = [(trial, vector) for trial, vector in read if vector is not None]
+        kept.sort(key=lambda pair: pair[0].place)
+        vectors = np.array([vector for _, vector in kept], dtype=np.float64)
+        vectors, missing = self.vectors.find_missing(vectors.reshape(len(kept), self.vectors.d))
+        trials_read = Columns(trial for trial, _ in kept)
         return History.of_trials(trials_read, vectors=vectors, missing=missing)
 
-    def _encode(self, vals: Sequence[Mapping[str, Sequence[Any]]]) -> FloatArray:
-        """Vectors (n, d) of the ``vals`` of documents; inactive values are not removed yet.
+    def _encode(self, vals: Sequence[Mapping[str, Sequence[Any]]]) -> list[FloatArray | None]:
+        """Vectors (d,) of the ``vals`` of documents; inactive values are not removed yet.
 
-        They are infinite for a number beyond those listed.
+        They are None for a number beyond those listed, and for what ``PyllSpace.value`` refuses.
         """
         for row in vals:
             check_labels("A trial", [n for n, v in row.items() if len(v)], self.vectors.names)
-        encoded = np.full((len(vals), self.vectors.d), math.nan)
+        encoded, kept = np.full((len(vals), self.vectors.d), math.nan), np.full(len(vals), True)
         for column, name in enumerate(self.vectors.names):
-            given = [k for k, row in enumerate(vals) if len(row.get(name, ()))]
-            encoded[given, column] = self._entries(name, [vals[k][name][0] for k in given])
-        return encoded
+            values: dict[int, Any] = {}
+            for k in [k for k, row in enumerate(vals) if len(row.get(name, ()))]:
+                try:
+                    values[k] = self.known.value(name, vals[k][name][0])
+                except ValueError as error:
+                    kept[k] = False
+                    if not self._warned:
+                        self._warned = True
+                        logger.warning(f"{error} Trials like this one are left out.")
+            drawn = [vals[k][name][0] for k in values]
+            encoded[[*values], column] = self._entries(name, drawn, [*values.values()])
+        kept &= ~np.isinf(encoded[:, self._steps]).any(axis=1)
+        return [vector if known else None for vector, known in zip(encoded, kept, strict=True)]
 
-    def _entries(self, name: str, drawn: Sequence[Any]) -> FloatArray:
-        """Entries (n,) of what was drawn for a label; at once, for ConfigSpace is slow."""
+    def _entries(self, name: str, drawn: Sequence[Any], values: Sequence[Any]) -> FloatArray:
+        """Entries (n,) of values that were drawn; at once, for ConfigSpace is slow.
+
+        They are infinite for a number beyond those listed.
+        """
         hyperparameter: Any = self.known.space[name]
-        values = [self.known.value(name, value) for value in drawn]
         if name in self._listed:
             entries = np.array([self._listed[name](value) for value in values], dtype=np.float64)
             if isinstance(hyperparameter, OrdinalHyperparameter):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -260,20 +261,49 @@ def test_trials_of_another_space_are_refused() -> None:
     _, other = drawn({"y": hp.uniform("y", 0, 1)}, 1)
     with pytest.raises(ValueError, match=r"has the labels y; the search space has x"):
         read(other, X)
-    _, more = drawn({"c": hp.pchoice("c", [(0, 1), (0, 2), (1, 3)])}, 1)
-    with pytest.raises(ValueError, match=r"option 2 of 'c', which has 2"):
-        read(more, {"c": hp.choice("c", [1, 2])})
 
 
 KERNELS = hp.choice("k", ["rbf", "linear"])
 
 
-@pytest.mark.parametrize("given", ["rbf", None, [0]])
-def test_an_option_in_place_of_its_index_is_explained(given: Any) -> None:
-    """Hyperopt cannot evaluate the point, but goes on where exceptions are caught."""
-    trials = generate_trials_to_calculate([{"k": given}])
-    with pytest.raises(ValueError, match=r"^A trial has .* for 'k', which must be a number: po"):
-        minimise(len, KERNELS, gbqr, 9, trials=trials, catch_eval_exceptions=True)
+@pytest.mark.parametrize("algo", [auto, gbqr])
+@pytest.mark.parametrize("point", [{"k": "rbf"}, {"k": None}, {"k": 2}, {"k": 0, "x": "a"}])
+def test_a_point_that_is_none_is_left_out_with_one_warning(
+    algo: Any, point: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Hyperopt cannot evaluate it, but goes on where exceptions are caught."""
+    expr = [KERNELS, hp.uniform("x", 0, 1)]
+    trials = generate_trials_to_calculate([{"k": 0, "x": 0.5, **point}] * 2)
+    algo = algo(n_startup=3, seed=1)
+    found = minimise(lambda c: 1 + c[1], expr, algo, 7, trials=trials, catch_eval_exceptions=True)
+    said = [r.message for r in caplog.records if r.name.startswith("automl_plugins")]
+    assert len(said) == 1 and said[0].endswith("left out.")
+    label = "x" if "x" in point else "k"
+    assert re.match(
+        f"A trial has (.* for '{label}', which must|option 2 of 'k', which has)", said[0]
+    )
+    # the others are proposed as if it had never been there
+    assert [explain(d).origin for d in found.trials] == ["design"] * 3 + ["model"] * 4
+    assert [explain(d).n_rows for d in found.trials[3:]] == [3, 4, 5, 6]
+
+
+def test_a_choice_may_have_lost_an_option(caplog: pytest.LogCaptureFixture) -> None:
+    def cost(c: Any) -> float:
+        return float((c["x"] - 1) ** 2 + c["z"])
+
+    space = {"x": hp.uniform("x", -5, 5), "z": hp.choice("z", [1, 2, 3])}
+    trials = minimise(cost, space, rand.suggest, 12)
+    lost = [d["tid"] for d in trials.trials if values_of(d)["z"] == 2]
+    assert 0 < len(lost) < 12
+    space["z"] = hp.choice("z", [1, 2])
+    minimise(cost, space, auto(seed=0), 16, trials=trials)
+    (said,) = [r.message for r in caplog.records if r.name.startswith("automl_plugins")]
+    assert said.startswith(
+        "A trial has option 2 of 'z', which has 2 options: an index may mean an"
+    )
+    history = TrialReader(translate(space)).read(trials, trials._dynamic_trials)
+    assert sorted(history.number.tolist()) == [t for t in range(16) if t not in lost]
+    assert explain(trials).n_rows == 15 - len(lost)
 
 
 # --- explanations ----------------------------------------------------------------------------
