@@ -194,8 +194,8 @@ class _Loop(SMBO):
 
     Those that were ``asked`` for, or that workers of Dask still run, do not. A search that was
     interrupted while it looked for a configuration looks again, where SMAC would end it. A run is
-    continued with other limits, and after its memory has changed, too (see ``continuing``), where
-    SMAC would ask at the keyboard what to do with it.
+    continued with other limits or workers, and after its memory has changed, too (see
+    ``continuing``), where SMAC would ask at the keyboard what to do with it.
     """
 
     def __init__(self, asked: list[TrialInfo], **parts: Any) -> None:

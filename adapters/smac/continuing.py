@@ -17,7 +17,9 @@ SUGGESTED = ", suggested by earlier tasks"
 BEGUN = "automl_plugins:begun"
 
 #: What may differ in the scenario of a run that is continued, by name.
-_LIMITS = ("n_trials", "walltime_limit", "cputime_limit")
+_LIMITS = ("n_trials", "walltime_limit", "cputime_limit", "n_workers")
+#: The runner of several workers, as it is stored.
+_DASK = {"name": "DaskParallelRunner"}
 #: What of its initial design, by name in ``meta``: its size follows from the number of trials.
 _SIZES = ("n_configs", "default_configs", "suggestions", "notes", "memory")
 #: What follows from a memory, into which others may have recorded since the run began. Notes and
@@ -36,10 +38,17 @@ class Continuation(NamedTuple):
 def continuation(scenario: Scenario, known: Scenario) -> Continuation | None:
     """How the run of ``known`` is continued; None if more differs than may.
 
-    Limits may, and what follows from them or from a memory. A run keeps the suggestions with which
-    it began: others would come in addition to those that have been evaluated.
+    Limits and the number of workers may, and what follows from them or from a memory. A run keeps
+    the suggestions with which it began: others would come in addition to those that have been
+    evaluated. If the number of workers is another one and one of the two runs on Dask, the code of
+    the objective is not compared: SMAC does not store it for Dask.
     """
-    if _unlimited(scenario) != _unlimited(known):
+    compared = [_unlimited(one) for one in (scenario, known)]
+    runners = [one["_meta"].get("runner") for one in compared]
+    if scenario.n_workers != known.n_workers and _DASK in runners:
+        for one in compared:
+            del one["_meta"]["runner"]
+    if compared[0] != compared[1]:
         return None
     begun, new = begun_with(known), design_of(scenario)
     first = begun["initial_design"]
@@ -70,7 +79,7 @@ def design_of(scenario: Scenario) -> dict[str, Any]:
 
 
 def _unlimited(scenario: Scenario) -> dict[str, Any]:
-    """What SMAC compares of a scenario, but its limits and its initial design."""
+    """What SMAC compares of a scenario, but what is in ``_LIMITS`` and its initial design."""
     compared = Scenario.make_serializable(scenario)
     for name in _LIMITS:
         del compared[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,9 @@ from typing import Any
 import pytest
 from automl_plugins.adapters.smac import EIPerSecond, MetaInitialDesign
 from ConfigSpace import ConfigurationSpace
+from distributed import Client
 from known_runs import model_space, records
+from smac import Scenario
 from smac.facade.abstract_facade import AbstractFacade
 from smac.initial_design import (
     LatinHypercubeInitialDesign,
@@ -129,3 +132,42 @@ def test_a_run_is_not_continued_with_another_initial_design(tmp_path: Path, desi
     search(made(tmp_path, 8, **DESIGNS["sobol"]))
     with pytest.raises(RuntimeError, match="stopped by the user"):
         made(tmp_path, 9, **PROPOSED, initial_design=partial(design))
+
+
+@pytest.fixture
+def client() -> Iterator[Client]:
+    """Dask with workers in threads, which start at once."""
+    make: Any = Client  # which has no types
+    with make(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None) as own:
+        yield own
+
+
+@pytest.mark.parametrize("n_workers", [(1, 2), (2, 1), (2, 3)])
+def test_the_number_of_workers_may_be_another(
+    tmp_path: Path, n_workers: tuple[int, int], client: Client
+) -> None:
+    def run(n: int, workers: int, **given: Any) -> AbstractFacade:
+        given |= {"n_workers": workers, "dask_client": client if workers > 1 else None}
+        return made(tmp_path, n, **PROPOSED, **given)
+
+    first, second = n_workers
+    known = search(run(5, first))
+    with pytest.raises(RuntimeError, match="stopped by the user"):
+        run(9, second, crash_cost=1.0)
+    again = run(9, second)
+    assert Scenario.load(again.scenario.output_directory).n_workers == second
+    trials = search(again)
+    assert trials[:5] == known and len(trials) == 9
+
+
+def test_another_objective_is_noticed_with_one_worker(tmp_path: Path, client: Client) -> None:
+    def changed(config: Any, seed: int = 0) -> float:
+        return -target(config)
+
+    search(made(tmp_path, 4, **PROPOSED))
+    for limit in (4, 8):
+        with pytest.raises(RuntimeError, match="stopped by the user"):
+            made(tmp_path, limit, **PROPOSED, function=changed)
+    # SMAC does not store the objective of several workers.
+    again = {"function": changed, "n_workers": 2, "dask_client": client}
+    assert len(made(tmp_path, 8, **PROPOSED, **again).runhistory) == 4
