@@ -21,9 +21,8 @@ _LIMITS = ("n_trials", "walltime_limit", "cputime_limit", "n_workers")
 #: The runner of several workers, as it is stored.
 _DASK = {"name": "DaskParallelRunner"}
 #: What of its initial design, by name in ``meta``: its size follows from the number of trials.
-_SIZES = ("n_configs", "default_configs", "suggestions", "notes", "memory")
-#: What follows from a memory, into which others may have recorded since the run began. Notes and
-#: the size of the memory are in the files of earlier versions only.
+_SIZES = ("n_configs", "default_configs", "suggestions")
+#: What follows from a memory, into which others may have recorded since the run began.
 _ADVISED = (*_SIZES, "additional_configs", "meta_features")
 
 

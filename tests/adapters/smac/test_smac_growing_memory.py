@@ -248,38 +248,7 @@ def test_the_log_says_that_the_suggestions_are_not_used(
         assert sum("than when the run began: it keeps its own" in m for m in said) == n
 
 
-# --- files of earlier versions, and damaged ones -----------------------------------------------
-
-
-def make_old(smac: AbstractFacade) -> None:
-    """Write into the file of a run what designs said of themselves before."""
-    known = json.loads(_file(smac).read_text())
-    design = known["_meta"]["initial_design"]
-    design["memory"] = {"tasks": 8, "runs": 80, "hyperparameters": 3}
-    design["meta_features"], design["notes"] = {}, ["All 8 known tasks count alike."]
-    for suggestion in design["suggestions"]:
-        suggestion |= {"score": 0.25, "reason": "the best on t1"}
-    _file(smac).write_text(json.dumps(known))
-
-
-@pytest.mark.parametrize("memory", [EARLY, LATE], ids=["same", "other"])
-@pytest.mark.parametrize("n", [10, 12])
-def test_a_run_of_an_earlier_version_is_continued(tmp_path: Path, n: int, memory: Any) -> None:
-    given = CHOOSES["proposer"]
-    trials = search(made(tmp_path / "whole", n=n, **given))
-    first = made(tmp_path / "parts", **given, callbacks=[StopAfter(3)])
-    search(first)
-    make_old(first)
-    assert search(made(tmp_path / "parts", memory, n=n, **given)) == trials
-
-
-def test_smac_asks_what_to_do_with_a_run_of_an_earlier_version(tmp_path: Path) -> None:
-    given: dict[str, Any] = {"kind": HyperparameterOptimizationFacade}
-    first = made(tmp_path, **given, callbacks=[StopAfter(3)])
-    search(first)
-    make_old(first)
-    with pytest.raises(RuntimeError, match="stopped by the user"):
-        made(tmp_path, **given)
+# --- damaged files ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wrong", [{"C": 1.0}, {"model": "tree"}, {"model": "svm"}])
