@@ -138,7 +138,7 @@ def test_a_run_is_not_continued_with_another_initial_design(tmp_path: Path, desi
 def client() -> Iterator[Client]:
     """Dask with workers in threads, which start at once."""
     make: Any = Client  # which has no types
-    with make(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None) as own:
+    with make(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0") as own:
         yield own
 
 
