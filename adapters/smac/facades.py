@@ -22,6 +22,7 @@ from automl_plugins.proposers.explanation import Explanation
 from automl_plugins.recipes import auto, gbqr, gbqr_surrogate
 from automl_plugins.recipes.auto import AutoOptions
 from automl_plugins.recipes.without_memory import GBQROptions
+from automl_plugins.spaces.values import is_same_space
 
 from ._private import Facade
 from .encoders import CostAndSecondsEncoder, CostEncoder
@@ -339,7 +340,7 @@ def _check_fits(
             f"{' and '.join(replaced)} would not be used: a ProposerConfigSelector chooses by"
             " itself. Leave out config_selector, or pass one of SMAC's."
         )
-    if selector.scenario.configspace != scenario.configspace:
+    if not is_same_space(selector.scenario.configspace, scenario.configspace):
         raise ValueError("config_selector was made for another search space.")
     check_random_design(design)
     if design is not None and selector.random_design not in (None, design):

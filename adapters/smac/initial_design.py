@@ -250,7 +250,7 @@ def _usual(
     found = _distinct(default.select_configurations())
     if any(config.config_space != scenario.configspace for config in found):
         raise ValueError("default is an initial design for another search space.")
-    return found
+    return [adopt(config, scenario.configspace) for config in found]
 
 
 def _check_configurations(configs: Any, space: ConfigurationSpace) -> list[Configuration]:

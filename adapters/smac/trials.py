@@ -23,7 +23,7 @@ from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.files import DAMAGE
 from automl_plugins.records.trial import Status, Trial, as_number, as_seconds, read_outcome
 from automl_plugins.spaces.conditions import is_active
-from automl_plugins.spaces.values import as_configuration, to_vector, values_of
+from automl_plugins.spaces.values import as_configuration, is_same_space, to_vector, values_of
 
 from .replaying import label
 
@@ -287,7 +287,7 @@ def adopt(config: Configuration, space: ConfigurationSpace) -> Configuration:
     Raises:
         ValueError: If the values are not a configuration of ``space``.
     """
-    vector = config.get_array() if config.config_space == space else canonical(config, space)
-    made = as_configuration(space, vector)
+    own = is_same_space(config.config_space, space)
+    made = as_configuration(space, config.get_array() if own else canonical(config, space))
     made.origin = config.origin
     return made

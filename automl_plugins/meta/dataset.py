@@ -27,7 +27,7 @@ from automl_plugins.records.checks import check_shape
 from automl_plugins.records.scores import tame
 from automl_plugins.records.task_record import TaskRecord, as_records
 from automl_plugins.records.trial import Status, known_seconds
-from automl_plugins.spaces.values import to_values
+from automl_plugins.spaces.values import is_same_space, to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from .names import respell
@@ -166,7 +166,7 @@ class MetaDataset:
 
     def aligned(self, space: ConfigurationSpace, **options: Unpack[AlignOptions]) -> MetaDataset:
         """The same runs in another search space; arguments and errors of ``from_records``."""
-        if space == self.space and not options:
+        if is_same_space(space, self.space) and not options:
             return self
         return MetaDataset.from_records(self.records(), space, **options)
 

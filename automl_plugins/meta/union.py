@@ -13,7 +13,7 @@ from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.choices import DECODERS, ENCODERS, categorical
 from automl_plugins.spaces.ranges import float_range, integer_range
 from automl_plugins.spaces.restriction import Range, domain_of
-from automl_plugins.spaces.values import are_identical, choices_of, kind_of
+from automl_plugins.spaces.values import are_identical, choices_of, index_of, kind_of, same
 
 
 @np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
@@ -33,7 +33,7 @@ def union_space(records: Sequence[TaskRecord]) -> ConfigurationSpace:
                 f"Task {record.name!r} has no search space: pass the space that the"
                 " runs should be aligned to."
             )
-        if record.space not in spaces:
+        if not any(_holds(known, record.space) for known in spaces):
             spaces.append(record.space)
     if len(spaces) == 1:
         return spaces[0]
@@ -60,12 +60,29 @@ def union_space(records: Sequence[TaskRecord]) -> ConfigurationSpace:
 
 def _in_all(lists: list[list[Any]]) -> list[Any]:
     """What all lists hold, in the order of the first."""
-    return [item for item in lists[0] if all(item in other for other in lists[1:])]
+
+    def is_in(item: Any, other: list[Any]) -> bool:
+        return any(same(item, known) for known in other)  # by == a condition on 1 is one on True
+
+    return [item for item in lists[0] if all(is_in(item, other) for other in lists[1:])]
+
+
+def _holds(known: ConfigurationSpace, space: ConfigurationSpace) -> bool:
+    """Whether a space is equal to a known one, which has all its choices."""
+    if known is space:
+        return True
+    return known == space and all(map(_has_choices, known.values(), space.values()))
+
+
+def _has_choices(known: Hyperparameter[Any, Any], other: Hyperparameter[Any, Any]) -> bool:
+    """Whether a hyperparameter has the choices of one that is equal by ==, for which 1 is True."""
+    choices = choices_of(known) or ()
+    return all(index_of(choices, value) is not None for value in choices_of(other) or ())
 
 
 def _widest(name: str, found: list[Hyperparameter[Any, Any]]) -> Hyperparameter[Any, Any]:
     first = found[0]
-    if all(hyperparameter == first for hyperparameter in found):
+    if all(first == hp and _has_choices(first, hp) for hp in found):
         return first
     if ranges := [known for hp in found if (known := _range(hp)) is not None]:
         if len(ranges) == len(found):

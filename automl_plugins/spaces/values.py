@@ -296,6 +296,16 @@ def choices_of(hyperparameter: Hyperparameter[Any, Any]) -> list[Any] | None:
     return None
 
 
+def is_same_space(a: ConfigurationSpace, b: ConfigurationSpace) -> bool:
+    """Whether two spaces are equal, and a vector of one is the same configuration of the other.
+
+    For ConfigSpace choices are equal in any order, 1 is True, and 100 is 100.0.
+    """
+    if a is b:
+        return True
+    return a == b and all(are_identical(choices_of(a[name]), choices_of(b[name])) for name in a)
+
+
 # --- vectors ---------------------------------------------------------------------------------
 
 

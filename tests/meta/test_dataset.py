@@ -20,6 +20,8 @@ from automl_plugins.meta.memories import take_conditions
 from automl_plugins.meta.union import union_space
 from automl_plugins.records.scores import regret, standardise_losses
 from automl_plugins.records.trial import Status
+from automl_plugins.spaces.choices import categorical, ordinal
+from automl_plugins.spaces.values import choices_of
 
 
 def unit(*names: str) -> ConfigurationSpace:
@@ -82,6 +84,29 @@ def test_it_moves_to_another_space() -> None:
     assert data.aligned(data.space) is data
     dropped = data.aligned(ConfigurationSpace({"x": (0.1, 0.2)}), out_of_range="drop")
     assert dropped.losses.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "recorded", "asked"),
+    [
+        (categorical, ["x", "y", "z"], ["z", "y", "x"]),
+        (categorical, [100.0, 200.0], [100, 200]),
+        (ordinal, [1, 2], [1.0, 2.0]),
+    ],
+)
+def test_it_moves_to_a_space_that_is_equal_by_its_operator(
+    kind: Any, recorded: list[Any], asked: list[Any]
+) -> None:
+    a, b = ConfigurationSpace(), ConfigurationSpace()
+    a.add(kind("k", recorded, default=recorded[0]))
+    b.add(kind("k", asked, default=recorded[0]))
+    assert a == b
+    runs = [{"k": value} for value in recorded]
+    losses = np.arange(float(len(runs)))
+    data = MetaDataset.from_records([TaskRecord("t", runs, losses, space=a)])
+    (moved,) = data.aligned(b).records()
+    assert [run["k"] for run in moved.configurations] == recorded
+    assert {type(run["k"]) for run in moved.configurations} == {type(asked[0])}
 
 
 def far(n_inside: int = 0) -> list[TaskRecord]:
@@ -340,6 +365,21 @@ def test_the_union_has_the_widest_ranges() -> None:
     assert union(ConfigurationSpace({"x": (1, 4)}), halves)["x"] == Float("x", (0.5, 4.0))
     with pytest.raises(ValueError, match="x is a number in one recorded space and a category"):
         union(a, ConfigurationSpace({"x": ["p", "q"]}))
+
+
+def test_a_truth_value_is_no_number_in_the_union() -> None:
+    numbers, words = ConfigurationSpace({"k": [1, 0]}), ConfigurationSpace({"k": [True, False]})
+    for space in (numbers, words):
+        first = 1 if space is numbers else True
+        space.add(child := Float("x", (0.0, 1.0)), EqualsCondition(child, space["k"], first))
+    found = union(numbers, words)
+    assert repr(choices_of(found["k"])) == "[1, 0, True, False]"
+    assert not found.parents_of["x"]  # it is active with True here, with 1 there
+    # The same values in another order, or of another type, are no others.
+    again = ConfigurationSpace()
+    again.add(Categorical("k", [0, 1], default=1))
+    again.add(child := Float("x", (0.0, 1.0)), EqualsCondition(child, again["k"], 1))
+    assert union(numbers, again) is numbers
 
 
 def conditional(*children: str, when: str = "a") -> ConfigurationSpace:

@@ -11,7 +11,8 @@ from ConfigSpace import Categorical, ConfigurationSpace, Constant, Float, Ordina
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from automl_plugins.spaces.values import find, same, to_values
+from automl_plugins.spaces.choices import categorical
+from automl_plugins.spaces.values import find, is_same_space, same, to_values
 
 NAN = math.nan
 
@@ -72,6 +73,25 @@ class _Odd:
         raise RuntimeError("not comparable")
 
     __hash__ = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        ("xyz", "xyz", True),
+        ("xyz", "xzy", False),
+        ([1, 0], [True, False], False),
+        ([100, 200], [100.0, 200.0], False),
+        ([math.nan, "x"], [math.nan, "x"], True),
+        ([(1, 2), None], [(1, 2), None], True),
+    ],
+)
+def test_spaces_are_one_if_their_vectors_are(a: Any, b: Any, expected: bool) -> None:
+    one, other = ConfigurationSpace(), ConfigurationSpace()
+    one.add(categorical("k", list(a), default=a[0]))
+    other.add(categorical("k", list(b), default=a[0]))
+    assert is_same_space(one, other) == is_same_space(other, one) == expected
+    assert is_same_space(one, one)
 
 
 def test_what_cannot_be_compared_is_only_itself() -> None:

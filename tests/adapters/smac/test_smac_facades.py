@@ -23,7 +23,7 @@ from automl_plugins.adapters.smac import (
     source_shares,
 )
 from automl_plugins.adapters.smac.replaying import SMACSearch
-from ConfigSpace import ConfigurationSpace
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition
 from smac import HyperparameterOptimizationFacade, Scenario
 from smac.acquisition.function import EI, EIPS, LCB
 from smac.acquisition.maximizer import LocalAndSortedRandomSearch
@@ -404,8 +404,17 @@ def test_selectors_check_their_arguments(
         ProposerConfigSelector(run, **({"proposer": gbqr()} | options))
 
 
-def other_selector(run: Scenario) -> ProposerConfigSelector:
-    space = ConfigurationSpace({"z": (0, 1)})
+def reordered() -> ConfigurationSpace:
+    """A space that is equal to ``search_space`` by ==, with other vectors."""
+    space = ConfigurationSpace()
+    space.add(Categorical("kind", ["rbf", "linear"], default="linear"))
+    space.add(search_space()["C"], search_space()["x"])
+    space.add(EqualsCondition(space["C"], space["kind"], "rbf"))
+    assert space == search_space()
+    return space
+
+
+def other_selector(run: Scenario, space: ConfigurationSpace) -> ProposerConfigSelector:
     return ProposerConfigSelector(Scenario(space, output_directory=run.output_directory), gbqr())
 
 
@@ -454,7 +463,14 @@ DESIGNED = partial(
             {"acquisition_function": EIPerSecond(), "model": RandomModel(search_space())},
             "RandomModel does not predict seconds",
         ),
-        ({"config_selector": partial(other_selector)}, "made for another search space"),
+        (
+            {"config_selector": partial(other_selector, space=ConfigurationSpace({"z": (0, 1)}))},
+            "made for another search space",
+        ),
+        (
+            {"config_selector": partial(other_selector, space=reordered())},
+            "made for another search space",
+        ),
         (
             {"config_selector": DESIGNED, "random_design": ModulusRandomDesign(2)},
             "random_design was given twice",

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from automl_plugins.adapters.smac._private import quiet
 from automl_plugins.adapters.smac.initial_design import KNNInitialDesign, MetaInitialDesign
-from ConfigSpace import Configuration, ConfigurationSpace
+from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition
 from known_runs import TASK, loss, model_space, records
 from smac import (
     AlgorithmConfigurationFacade,
@@ -380,6 +380,25 @@ def test_another_space(tmp_path: Path, memory: MetaDataset) -> None:
         MetaInitialDesign(other, memory)
     with pytest.raises(ValueError, match="another search space"):
         MetaInitialDesign(scenario(tmp_path), memory, default=SobolInitialDesign(other))
+
+
+def test_the_default_design_may_have_another_order_of_choices(
+    tmp_path: Path, memory: MetaDataset
+) -> None:
+    other = ConfigurationSpace(seed=0)
+    other.add(Categorical("model", ["forest", "svm"], default="svm"))
+    other.add(*(model_space()[name] for name in ("C", "depth")))
+    for name, model in (("C", "svm"), ("depth", "forest")):
+        other.add(EqualsCondition(other[name], other["model"], model))
+    run = scenario(tmp_path)
+    assert other == run.configspace
+    asked = Scenario(other, output_directory=tmp_path, n_trials=40)
+    usual, again = (SobolInitialDesign(asked, n_configs=6, seed=0) for _ in range(2))
+    made = MetaInitialDesign(run, memory, default=usual, n_configs=2, mode="add")
+    found = [config for config in made.select_configurations() if "Sobol" in (config.origin or "")]
+    assert len(found) >= 4 and all(config.config_space is run.configspace for config in found)
+    drawn = told(again.select_configurations())
+    assert all(config in drawn for config in told(found))
 
 
 # --- facades --------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from automl_plugins.adapters.smac.rows import (
     adjusted_seconds,
     loss_budget,
 )
-from automl_plugins.adapters.smac.trials import canonical, runs_of
+from automl_plugins.adapters.smac.trials import adopt, canonical, runs_of
 from ConfigSpace import (
     Categorical,
     Configuration,
@@ -272,6 +272,14 @@ def test_vectors_are_canonical(numbers: list[float], kind: float) -> None:
     stored = Configuration(SPACE, values={k: config[k] for k in config})
     assert np.array_equal(canonical(config), canonical(stored), equal_nan=True)
     np.testing.assert_allclose(canonical(config), vector, atol=1e-9)
+
+
+def test_a_configuration_is_adopted_by_its_values() -> None:
+    one, other = ConfigurationSpace(), ConfigurationSpace()
+    one.add(Categorical("k", ["x", "y", "z"], default="x"))
+    other.add(Categorical("k", ["z", "y", "x"], default="x"))
+    assert one == other
+    assert dict(adopt(Configuration(one, {"k": "z"}), other)) == {"k": "z"}
 
 
 def test_a_stored_run_history_reads_the_same(tmp_path: Path) -> None:
