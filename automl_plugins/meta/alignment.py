@@ -27,6 +27,7 @@ from automl_plugins.meta.imputation import dependent_elsewhere, impute
 from automl_plugins.meta.recorded import guess_ranges, nones_of, ranges_of, read_switch
 from automl_plugins.meta.units import (
     DataSize,
+    ends_of,
     in_unit,
     meaning,
     no_limit_among,
@@ -36,7 +37,6 @@ from automl_plugins.meta.units import (
 )
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.ranges import scale_of
-from automl_plugins.spaces.restriction import Range, domain_of
 from automl_plugins.spaces.scales import LinearScale, Steps
 from automl_plugins.spaces.values import (
     ABSENT,
@@ -369,8 +369,7 @@ def speak_alike(
     unit = unit_of(asked)
     if unit is not None and unit != unit_of(known):  # counts and fractions have other ranges
         return True
-    domain, values = domain_of(asked), known.to_value(recorded)
-    legal = (domain.low, domain.high) if isinstance(domain, Range) else domain
+    legal, values = ends_of(asked), known.to_value(recorded)
     return bool(np.mean((values >= min(legal)) & (values <= max(legal))) >= IN_RANGE)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from automl_plugins.meta.alignment import IN_RANGE, Reading
 from automl_plugins.meta.coverage import Beyond
-from automl_plugins.spaces.restriction import Range, domain_of
+from automl_plugins.meta.units import ends_of
 from automl_plugins.spaces.values import numbers_of
 from automl_plugins.spaces.vector_space import VectorSpace
 
@@ -39,11 +39,9 @@ def doubt_edges(space: VectorSpace, readings: Sequence[Reading]) -> list[Reading
         own = np.flatnonzero(outside[:, i])
         _, which = np.unique(rows[own], axis=0, return_inverse=True)
         # In no order of the recording, in which a grid repeats itself.
-        drawn = np.random.default_rng(0).permutation(which.max() + 1)[which.reshape(-1)]
+        drawn = np.random.default_rng(0).permutation(which.max() + 1)[which]
         doubted[own, i] = drawn % _AT_THE_EDGE != 0
-        domain = domain_of(space.space[space.names[i]])
-        ends = (domain.low, domain.high) if isinstance(domain, Range) else domain
-        legal = numbers_of(ends)
+        legal = numbers_of(ends_of(space.space[space.names[i]]))
         beyond[space.names[i]] = Beyond(
             n_outside=len(own),
             n=int(n[i]),

@@ -41,9 +41,9 @@ from automl_plugins.meta.plain import (
     parse_space,
     plain_columns,
     plain_configurations,
-    plain_meta_features,
     plain_space,
     plain_tags,
+    plain_task,
 )
 from automl_plugins.records.task_record import TaskRecord, as_records
 from automl_plugins.records.trial import Status
@@ -289,9 +289,9 @@ def _entry(stored: StoredSearch) -> dict[str, Any]:
     # Statuses that follow from the losses are left out.
     evident = np.where(np.isnan(record.losses), Status.FAILED, Status.COMPLETE)
     entry: dict[str, Any] = {
-        "task": check_name(record.name, "The name of a task"),
-        "meta_features": plain_meta_features(record.meta_features, task=record.name),
-        "tags": plain_tags(record.tags, task=record.name),
+        "task": task.pop("name"),
+        **task,
+    task = plain_task(record.name, record.meta_features, record.tags)
         "framework": check_text(record.framework, "framework"),
         "seed": None if record.seed is None else int(record.seed),
         "space": None,

@@ -42,8 +42,7 @@ def impute(
     if len(lost):
         patterns, which = np.unique(known[lost], axis=0, return_inverse=True)
         values = np.array([_with_parents(space, p, defaults, p | given) for p in patterns])
-        rows = values[which.reshape(-1)]  # NumPy 2.0 returns a column
-        completed[lost] = space.activate(np.where(known[lost], vectors[lost], rows))
+        completed[lost] = space.activate(np.where(known[lost], vectors[lost], values[which]))
     return completed
 
 

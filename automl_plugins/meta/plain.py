@@ -124,6 +124,17 @@ def plain_tags(tags: Mapping[str, str], *, task: str) -> dict[str, str]:
     return {str(name): str(value) for name, value in tags.items()}
 
 
+def plain_task(
+    name: str, meta_features: Mapping[str, Any], tags: Mapping[str, str]
+) -> dict[str, Any]:
+    """A task as it is stored; an error for what cannot be."""
+    return {
+        "name": check_name(name, "The name of a task"),
+        "meta_features": plain_meta_features(meta_features, task=name),
+        "tags": plain_tags(tags, task=name),
+    }
+
+
 def plain_space(space: ConfigurationSpace) -> dict[str, Any]:
     """ConfigSpace's own serialised form, without its version: equal spaces, equal text.
 

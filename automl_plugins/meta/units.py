@@ -50,13 +50,18 @@ def unit_of(hyperparameter: Hyperparameter[Any, Any]) -> Unit | None:
     is_number = not isinstance(hyperparameter, CategoricalHyperparameter | Constant)
     if _last_part(hyperparameter.name) not in _COUNTED or not is_number:
         return None
-    domain = domain_of(hyperparameter)
-    known = (domain.low, domain.high) if isinstance(domain, Range) else domain
+    known = ends_of(hyperparameter)
     if not all(isinstance(value, numbers.Real) for value in known):
         return None
     if all(isinstance(value, numbers.Integral) for value in known) or min(known) >= 1.0:
         return "count"
     return "fraction" if max(known) <= 1.0 else None
+
+
+def ends_of(hyperparameter: Hyperparameter[Any, Any]) -> Sequence[Any]:
+    """The least and the largest value of a range, or all values of another hyperparameter."""
+    domain = domain_of(hyperparameter)
+    return (domain.low, domain.high) if isinstance(domain, Range) else domain
 
 
 def meaning(name: str, value: Any, size: DataSize) -> float:
@@ -90,8 +95,7 @@ def read_no_limit(hyperparameter: Hyperparameter[Any, Any], numbers: FloatArray)
     """
     if _last_part(hyperparameter.name) != "max_depth":
         return numbers
-    domain = domain_of(hyperparameter)
-    least = domain.low if isinstance(domain, Range) else np.fmin.reduce(numbers_of(domain))
+    least = np.fmin.reduce(numbers_of(ends_of(hyperparameter)))
     return np.where(np.isin(numbers, _NO_LIMIT) & (least >= 1.0), _DEEP, numbers)
 
 

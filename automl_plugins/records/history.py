@@ -191,6 +191,4 @@ class History:
 
 def _as_objects(items: Sequence[Any]) -> npt.NDArray[np.object_]:
     """Objects as an array (n,), whatever NumPy could make of them."""
-    found = np.empty(len(items), dtype=object)
-    found[:] = items
-    return found
+    return np.fromiter(items, dtype=object, count=len(items))

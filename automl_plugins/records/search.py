@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 
 from automl_plugins.formats import format_count
-from automl_plugins.records.trial import Status, Trial, fail_violating, in_order
+from automl_plugins.records.trial import Status, Trial, column_of, fail_violating, in_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,17 +109,16 @@ def search_frame(searches: Iterable[Search]) -> pd.DataFrame:
 def _columns(search: Search) -> dict[str, Any]:
     trials = fail_violating(search.trials)
     # The losses of the whole budget: those of other steps cannot be the best.
-    full = np.array(
-        [t.loss if t.status == Status.COMPLETE and t.step is None else math.nan for t in trials],
-        dtype=np.float64,
+    full = column_of(
+        trials, lambda t: t.loss if t.status == Status.COMPLETE and t.step is None else None
     )
     return {
         "table": search.table,
         "method": search.method,
         "seed": search.seed,
         "trial": np.arange(1, len(trials) + 1),
-        "seconds": np.array([t.finished for t in trials], dtype=np.float64),
-        "loss": np.array([t.loss for t in trials], dtype=np.float64),
+        "seconds": column_of(trials, attrgetter("finished")),
+        "loss": column_of(trials, attrgetter("loss")),
         "best": np.fmin.accumulate(full) if len(full) else full,  # fmin passes over NaN
         "status": [str(t.status) for t in trials],
     }

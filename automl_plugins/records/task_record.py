@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from automl_plugins.records.checks import as_floats, check_seconds, check_shape,
 from automl_plugins.records.trial import (
     Status,
     Trial,
+    column_of,
     count_statuses,
     fail_violating,
     known_seconds,
@@ -167,7 +169,7 @@ class TaskRecord:
         trials = fail_violating(trials)
 
         def column(attribute: str) -> FloatArray:
-            return np.array([getattr(trial, attribute) for trial in trials], dtype=np.float64)
+            return column_of(trials, attrgetter(attribute))
 
         return cls(
             name,

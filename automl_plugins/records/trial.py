@@ -286,8 +286,8 @@ class Columns(Generic[AnyTrial]):
         longer = copy.copy(self)
         longer._append(new)
         longer._arrays = {
-            key: (read, np.concatenate([known, _column(new, read)]))
-            for key, (read, known) in self._arrays.items()
+            key: (read, np.concatenate([known, column_of(new, read)]))
+            for key, (read, known) in list(self._arrays.items())  # other threads add to it
         }
         return longer
 
@@ -308,7 +308,7 @@ class Columns(Generic[AnyTrial]):
     def _array(self, kind: str, name: str, read: Callable[[AnyTrial], float]) -> FloatArray:
         """A cached column; ``read`` returns its value for one trial."""
         if (kind, name) not in self._arrays:
-            self._arrays[kind, name] = read, _column(self.trials, read)
+            self._arrays[kind, name] = read, column_of(self.trials, read)
         return self._arrays[kind, name][1]
 
     def __iter__(self) -> Iterator[AnyTrial]:
@@ -318,5 +318,6 @@ class Columns(Generic[AnyTrial]):
         return len(self.trials)
 
 
-def _column(trials: list[AnyTrial], read: Callable[[AnyTrial], float]) -> FloatArray:
+def column_of(trials: Iterable[Any], read: Callable[[Any], float | None]) -> FloatArray:
+    """What ``read`` returns for each trial (n,); NaN where it is None."""
     return np.array([read(trial) for trial in trials], dtype=np.float64)

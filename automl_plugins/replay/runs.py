@@ -23,7 +23,7 @@ from automl_plugins._versions import require
 from automl_plugins.addresses import as_path
 from automl_plugins.frameworks import Method, Problem
 from automl_plugins.records.search import COLUMNS, Search, search_frame
-from automl_plugins.records.trial import Trial
+from automl_plugins.records.trial import Trial, column_of
 
 from .csv_files import read_runs
 from .simulation import Budget, Evaluation, Simulation, as_method, regret
@@ -315,7 +315,7 @@ def _frame(job: _Job, evaluations: Sequence[Evaluation]) -> pd.DataFrame:
     ]
     frame = search_frame([Search(table.name, job.label, job.seed, trials)])
     frame["regret"] = regret(frame["best"], best=table.best, worst=table.worst)
-    frame["step"] = np.array([trial.step for trial in trials], dtype=np.float64)
+    frame["step"] = column_of(trials, lambda trial: trial.step)
     frame["row"] = np.array([e.answer.row for e in evaluations], dtype=np.int64)
     frame["distance"] = np.array([e.answer.distance for e in evaluations], dtype=np.float64)
     if job.budget.overhead:

@@ -29,7 +29,12 @@ from automl_plugins.meta import (
 )
 from automl_plugins.meta.designs import InitialDesign
 from automl_plugins.meta.designs.methods import delta_scores, greedy
-from automl_plugins.meta.designs.performance import coordinates, kernel_means, performance
+from automl_plugins.meta.designs.performance import (
+    Performance,
+    coordinates,
+    kernel_means,
+    performance,
+)
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 
@@ -436,10 +441,17 @@ def test_kernel_means_by_hand() -> None:
     np.testing.assert_allclose(got, expected)
 
 
+def of_the_best(memory: MetaDataset, most: int) -> Performance:
+    """``performance`` of so many candidates at most."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("automl_plugins.meta.designs.performance.MAX_CANDIDATES", most)
+        return performance(memory)
+
+
 def test_of_many_configurations_the_best_of_each_task() -> None:
     rng = np.random.default_rng(0)
     tasks = [{float(x): float(rng.random()) for x in rng.random(50)} for _ in range(4)]
-    known = performance(memory_of(*tasks), 8)
+    known = of_the_best(memory_of(*tasks), 8)
     best = [sorted(task, key=lambda x, task=task: task[x])[:2] for task in tasks]  # type: ignore[misc]
     expected = sorted(x for pair in best for x in pair)
     assert sorted(known.candidates[:, 0].tolist()) == pytest.approx(expected)
@@ -497,16 +509,16 @@ def test_large_memories_keep_the_best_of_each_task_and_the_best_on_average() -> 
     losses[:, -1] = 0.1
     memory = memory_of(*(dict(zip(places.tolist(), row.tolist(), strict=True)) for row in losses))
     for most in (20, 13, 4):
-        found = set(performance(memory, most).candidates[:, 0].round(9).tolist())
+        found = set(of_the_best(memory, most).candidates[:, 0].round(9).tolist())
         wanted = {places[-1], *(places[row.argmin()] for row in losses)}
         assert {round(place, 9) for place in wanted} <= found
         assert len(found) <= max(most, most // 2 + n_tasks)
     # What few tasks have run is no best on average.
     few = memory_of({0.1: 0.0, 0.2: 1.0}, {0.3: 0.0, 0.4: 0.5, 0.5: 1.0}, {0.6: 0.0, 0.7: 1.0})
-    assert performance(few, 3).candidates[:, 0].tolist() == [0.1, 0.3, 0.6]
+    assert of_the_best(few, 3).candidates[:, 0].tolist() == [0.1, 0.3, 0.6]
 
 
 def test_the_best_on_average_is_the_best_whoever_has_run_it_more_often() -> None:
     tasks = [{0.1 + i / 100: 0.0, 0.6: 0.2, **({0.5: 0.3} if i < 2 else {})} for i in range(4)]
-    found = performance(memory_of(*tasks), 2).candidates[:, 0].round(9)
+    found = of_the_best(memory_of(*tasks), 2).candidates[:, 0].round(9)
     assert 0.6 in found and 0.5 not in found

@@ -62,18 +62,18 @@ class Performance:
         return np.where(np.isnan(self.measured), self.estimated, mixed)
 
 
-def performance(dataset: MetaDataset, max_candidates: int = MAX_CANDIDATES) -> Performance:
+def performance(dataset: MetaDataset) -> Performance:
     """Regrets of a memory's configurations on all its tasks.
 
     What never completed is not a candidate: it fails, whatever its neighbours do. Of more distinct
-    ones than ``max_candidates`` half are those of the least mean regret, of what half of the tasks
+    ones than ``MAX_CANDIDATES`` half are those of the least mean regret, of what half of the tasks
     or more have run; the others are the best of each task, then the second best, ... The best of
     every task is there.
     """
     space = dataset.vector_space
     scores, losses = dataset.scores(regret), dataset.complete_losses
     distinct, which = dataset.distinct
-    chosen = _choose(dataset, scores, max_candidates)
+    chosen = _choose(dataset, scores, MAX_CANDIDATES)
     candidates = distinct[chosen]
     column = np.full(len(distinct), -1)
     column[chosen] = np.arange(len(chosen))

@@ -154,8 +154,6 @@ def patterns(z: FloatArray) -> list[tuple[np.ndarray, np.ndarray]]:
     seen = ~np.isnan(z)
     packed = np.packbits(seen, axis=0)
     _, first, which = np.unique(packed, axis=1, return_index=True, return_inverse=True)
-    # NumPy 2.0 returns it with the axes of the input.
-    which = np.ravel(which)
     return [
         (np.flatnonzero(seen[:, column]), np.flatnonzero(which == i))
         for i, column in enumerate(first)

@@ -231,16 +231,19 @@ def cut_target(target: Target) -> IntArray:
     return cut_evenly(target.values.astype(np.float64))
 
 
-def cut_evenly(x: FloatArray, bins: int = 10) -> IntArray:
+_BINS = 10  # of a numeric column, whose entropy is that of its bins
+
+
+def cut_evenly(x: FloatArray) -> IntArray:
     """Bins (n,) of equal frequency of values (n,) without NaN; equal values share a bin.
 
-    Up to ``bins`` distinct values are a bin each. Otherwise a bin ends at each quantile, those
+    Up to ten distinct values are a bin each. Otherwise a bin ends at each quantile, those
     at the maximum moved to the value below it.
     """
     values = np.unique(x)
-    if len(values) <= bins:
+    if len(values) <= _BINS:
         return np.searchsorted(values, x)
-    edges = np.quantile(x, np.arange(1, bins) / bins, method="inverted_cdf")
+    edges = np.quantile(x, np.arange(1, _BINS) / _BINS, method="inverted_cdf")
     return np.searchsorted(np.unique(np.minimum(edges, values[-2])), x)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import secrets
 import time as clock
@@ -26,7 +25,7 @@ from automl_plugins.meta.files import (
     read_searches,
     write_searches,
 )
-from automl_plugins.meta.plain import check_name, plain_float
+from automl_plugins.meta.plain import check_name, plain_task
 from automl_plugins.meta.tasks import MetaTask
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
@@ -43,8 +42,9 @@ class MetaStore:
 
     Kept are: tasks (name, meta-features, tags), the search spaces, searches (framework, seed) and
     their runs (configuration, loss, seconds, status, budget, time of the end), in tables whose
-    names begin with ``meta_``. Nothing else, in particular no data and no code; ``delete_task``
-    and ``delete_search`` remove it for good.
+    names begin with ``meta_``; and arrays that were computed from runs (``save_artifact``), such
+    as the first stage of TST. Nothing else, in particular no data and no code; ``delete_task`` and
+    ``delete_search`` remove it for good.
 
     Any number of threads and processes may read and write at once. Each method that writes is one
     transaction (``import_`` one for each search): it happens in full or not at all, so a writer
@@ -102,7 +102,7 @@ class MetaStore:
             ValueError: For an infinite meta-feature, a name that is empty or too long, or a text
                 that no database can hold.
         """
-        description = rows.plain_task(task, meta_features or {}, tags or {})
+        description = plain_task(task, meta_features or {}, tags or {})
         self._database.write(partial(rows.describe, task=description))
 
     def record(
@@ -160,10 +160,7 @@ class MetaStore:
                 raise ValueError(f"status must be {allowed}, got {status!r}.") from None
         if time is None:
             measured["time"] = clock.time()
-        columns = {
-            name: np.array([math.nan if value is None else plain_float(value, name=name)])
-            for name, value in measured.items()
-        }
+        columns: dict[str, Any] = {name: [value] for name, value in measured.items()}
         record = TaskRecord(
             task,
             [configuration],

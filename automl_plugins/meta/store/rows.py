@@ -33,9 +33,8 @@ from automl_plugins.meta.plain import (
     parse_space,
     plain_columns,
     plain_configurations,
-    plain_meta_features,
     plain_space,
-    plain_tags,
+    plain_task,
 )
 from automl_plugins.meta.tasks import MetaTask, update_known
 from automl_plugins.meta.union import union_space
@@ -48,17 +47,6 @@ _MOST_ROWS = 10_000  # read at once, unless one search has more
 _MOST_SEARCHES = 500  # asked for at once
 
 # --- writing --------------------------------------------------------------------------------
-
-
-def plain_task(
-    name: str, meta_features: Mapping[str, Any], tags: Mapping[str, str]
-) -> dict[str, Any]:
-    """A task as it is stored; see ``plain`` for the errors."""
-    return {
-        "name": check_name(name, "The name of a task"),
-        "meta_features": plain_meta_features(meta_features, task=name),
-        "tags": plain_tags(tags, task=name),
-    }
 
 
 @dataclass(frozen=True)
