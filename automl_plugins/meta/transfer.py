@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ import numpy as np
 from automl_plugins import surrogates
 from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.memories import meta_learner_of
-from automl_plugins.meta.plain import OF_SEVERAL_TASKS
+from automl_plugins.meta.plain import OF_SEVERAL_TASKS, digest
 from automl_plugins.newest import Newest
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 _KEPT = 5_000  # predictions that are remembered
+_FIT = 1  # raised when ``Sources.fit`` learns something else from the same runs
 Made = TypeVar("Made", bound="TwoStageTransfer | Blended")
 
 
@@ -112,15 +112,12 @@ class TransferTemplate(_Template["TwoStageTransfer"]):
 
 
 def _version(dataset: MetaDataset, kernel: Kernel, max_rows: int) -> str:
-    """Hash of everything that the first stage depends on."""
-    digest = hashlib.blake2b(digest_size=16)
-    digest.update(repr((kernel, max_rows, dataset.vector_space.feature_names)).encode())
-    for task in dataset.tasks:
-        features = sorted(task.meta_features.items())
-        digest.update(repr((task.name, features)).encode())
-    for column in (dataset.task, dataset.vectors, dataset.losses, dataset.status):
-        digest.update(np.ascontiguousarray(column).tobytes())
-    return digest.hexdigest()
+    """Hash of all that the first stage is learnt from, and of how."""
+    tasks = [(task.name, sorted(task.meta_features.items())) for task in dataset.tasks]
+    # Vectors of two spaces may be equal where their features are not, such as those of steps.
+    features = dataset.vector_space.features(dataset.vectors)
+    columns = (dataset.task, features, dataset.losses, dataset.status)
+    return digest(_FIT, kernel, max_rows, tasks, *(column.tobytes() for column in columns))
 
 
 class LearnedLosses:

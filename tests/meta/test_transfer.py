@@ -12,7 +12,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from ConfigSpace import Categorical, ConfigurationSpace
+from ConfigSpace import Categorical, ConfigurationSpace, OrdinalHyperparameter
 from sklearn.base import clone
 
 from automl_plugins.meta import MetaDataset, MetaLearner, MetaStore, TaskRecord, transfer
@@ -137,7 +137,9 @@ def test_illegal_options_are_refused_at_once(options: dict[str, Any], message: s
         TransferTemplate(TaskMemory(MEMORY), **options)
 
 
-def test_what_is_kept_is_told_apart_by_all_that_it_depends_on() -> None:
+def test_what_is_kept_is_told_apart_by_all_that_it_depends_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def version(dataset: MetaDataset, kernel: Any = "se", max_rows: int = 300) -> str:
         return transfer._version(dataset, kernel, max_rows)
 
@@ -151,7 +153,19 @@ def test_what_is_kept_is_told_apart_by_all_that_it_depends_on() -> None:
     ]
     versions = {first, *map(version, changed)}
     versions |= {version(MEMORY, "matern52"), version(MEMORY, "se", 200)}
-    assert len(versions) == 7
+    monkeypatch.setattr(transfer, "_FIT", 0)
+    versions.add(version(MEMORY))
+    assert len(versions) == 8
+
+
+def test_steps_with_equal_vectors_are_told_apart() -> None:
+    short, long = ConfigurationSpace(), ConfigurationSpace()
+    short.add(OrdinalHyperparameter("n", [1, 2, 4]))
+    long.add(OrdinalHyperparameter("n", [2**i for i in range(9)]))
+    record = TaskRecord("t", [{"n": 1}, {"n": 2}, {"n": 4}], np.array([3.0, 1.0, 2.0]))
+    one, other = (MetaDataset.from_records([record], space) for space in (short, long))
+    np.testing.assert_array_equal(one.vectors, other.vectors)
+    assert transfer._version(one, "se", 300) != transfer._version(other, "se", 300)
 
 
 # --- blended optimisation ---------------------------------------------------------------------
