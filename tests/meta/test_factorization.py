@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -205,6 +206,24 @@ def test_the_largest_losses_give_finite_answers(losses: list[float]) -> None:
     assert np.isfinite([chosen.loss, chosen.std]).all()
 
 
+@pytest.mark.parametrize("scaling", ["regret", "standardised"])
+def test_a_model_of_the_largest_losses_is_finite(scaling: Any) -> None:
+    Y = _low_rank()
+    Y[3, 2], Y[4, 2], Y[5, 5] = 1.2e308, -1.2e308, 1e308
+    model = MatrixFactorization(3, epochs=1, scaling=scaling).fit(Y)
+    assert np.isfinite(model.embedding_).all() and np.isfinite(model.scale_prior_.deviation)
+    assert np.isfinite(model.posterior([0, 1], [0.1, 0.2])).all()
+
+
+def test_a_loss_far_from_all_others_leaves_shares() -> None:
+    Y = _low_rank()
+    model = MatrixFactorization(3, epochs=1).fit(Y)
+    recommender = Recommender(model, Y, complementary(Y, Y.mean(axis=1), 3), n_start=3)
+    allowed = np.arange(len(Y)) >= 3
+    shares = recommender.next([0, 1, 2], np.array([0.1, 0.2, 1e300]), [], allowed).shares
+    assert 0.0 < shares.sum() <= 1.0
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_training_raises_the_likelihood(kernel: Kernel) -> None:
     Y = _low_rank()
@@ -246,6 +265,30 @@ def test_early_stopping_keeps_the_best_epoch() -> None:
     sooner = MatrixFactorization(3, epochs=60, learning_rate=0.1, patience=2).fit(Y)
     assert sooner.scores_ == model.scores_[:-1]
     np.testing.assert_array_equal(sooner.embedding_, model.embedding_)
+
+
+@pytest.mark.parametrize("validation", [0.0, 0.2])
+def test_each_epoch_of_each_training_is_reported(
+    validation: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[int, int, float]] = []
+    monkeypatch.setattr(
+        MatrixFactorization, "_progress", lambda model: nullcontext(lambda *now: seen.append(now))
+    )
+    model = MatrixFactorization(3, epochs=4, validation=validation).fit(_low_rank())
+    judged = len(model.scores_[1:])
+    assert [score for _, _, score in seen[:judged]] == model.scores_[1:]
+    stop = int(np.argmin(model.scores_)) if judged else 4
+    assert [now[:2] for now in seen[judged:]] == [(i, stop) for i in range(1, stop + 1)]
+    assert stop > 0 and np.isnan([score for _, _, score in seen[judged:]]).all()
+
+
+def test_a_progress_bar_counts_both_trainings(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tqdm")
+    MatrixFactorization(3, epochs=3, validation=0.2, progress=True).fit(_low_rank())
+    MatrixFactorization(3, epochs=2, validation=0.0, progress=True).fit(_low_rank())
+    shown = capsys.readouterr().err
+    assert "score=" in shown and "2/2" in shown
 
 
 def test_a_data_set_with_a_single_loss_is_not_held_out() -> None:
@@ -369,6 +412,12 @@ def test_files_that_are_refused(tmp_path: Path) -> None:
         ({"header": json.dumps(header | {"version": 99})}, "version 99"),
         ({"header": json.dumps(header | {"format": "another"})}, "another"),
         ({"mean": arrays["mean"][:-1]}, "mean"),
+        ({"line": np.zeros(3)}, "line must be finite and have shape"),
+        ({"line": np.array([0.0, np.nan])}, "line must be finite"),
+        ({"log_stretch": arrays["log_stretch"][None]}, "log_stretch must be"),
+        ({"log_stretch": np.full(3, np.inf)}, "log_stretch must be finite"),
+        ({"deviation": np.zeros(1)}, "deviation must be finite and have shape"),
+        ({"deviation": -1.0}, "deviation must be >= 0"),
     ):
         np.savez(path, **(arrays | {name: np.array(v) for name, v in changes.items()}))
         with pytest.raises(FactorizationFileError, match=message):

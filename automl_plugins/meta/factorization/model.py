@@ -288,10 +288,20 @@ class MatrixFactorization(Schedule, BaseEstimator):  # type: ignore[misc]
             model.check_arguments()
             parameters = Parameters(**{name: arrays[name] for name in _PARAMETERS})
             n, q = parameters.places.shape
-            shapes = {"log_noise": (n,), "mean": (n,), "log_lengths": (q,), "log_amplitude": (1,)}
+            shapes = {
+                "log_noise": (n,),
+                "mean": (n,),
+                "log_lengths": (q,),
+                "log_amplitude": (1,),
+                "log_stretch": (arrays["log_stretch"].size,),
+                "line": (2,),
+                "deviation": (),
+            }
             for name, shape in shapes.items():
                 if arrays[name].shape != shape or not np.isfinite(arrays[name]).all():
-                    raise ValueError(f"{name} has shape {arrays[name].shape}, not {shape}")
+                    raise ValueError(f"{name} must be finite and have shape {shape}")
+            if arrays["deviation"] < 0.0:
+                raise ValueError(f"deviation must be >= 0, not {arrays['deviation']}")
             model.mean_ = arrays["mean"]
             model.scores_ = arrays["scores"].tolist()
             log_stretch, line, deviation = (arrays[name] for name in _PRIOR)
@@ -326,14 +336,16 @@ class MatrixFactorization(Schedule, BaseEstimator):  # type: ignore[misc]
     @contextmanager
     def _progress(self) -> Iterator[Report]:
         if not self.progress:
-            yield lambda epoch, score: None
+            yield lambda epoch, most, score: None
             return
         tqdm = require("tqdm", needed_by="MatrixFactorization(progress=True)", extra="evidence")
         with tqdm.tqdm(total=self.epochs, unit="epoch", desc="factorisation") as bar:
 
-            def report(epoch: int, score: float) -> None:
+            def report(epoch: int, most: int, score: float) -> None:
+                if epoch == 1:  # the training on all data sets comes second
+                    bar.reset(most)
                 bar.update()
-                bar.set_postfix(score=f"{score:.4f}")
+                bar.set_postfix_str("" if np.isnan(score) else f"score={score:.4f}")
 
             yield report
 
@@ -374,4 +386,5 @@ def _matrix(Y: npt.ArrayLike) -> FloatArray:
         )
     if np.isnan(losses).all():
         raise ValueError("Y has no loss at all: nothing to learn from.")
-    return losses
+    largest = min(LARGEST, float(np.finfo(losses.dtype).max))
+    return np.asarray(np.clip(losses, -largest, largest))

@@ -237,8 +237,10 @@ class ScalePrior:
         unit = float(np.exp(np.median(logs)))  # squares of losses may not be representable
         line = np.linalg.lstsq(design, shift / unit, rcond=None)[0]
         residual = shift / unit - design @ line
+        exponent = np.frexp(np.abs(residual).max())[1]  # a power of two rounds nothing
+        deviation = float(np.ldexp(np.ldexp(residual, -exponent).std(), exponent))
         # One data set has no deviation.
-        return cls(grid, line * unit, max(float(residual.std()), _LEAST) * unit)
+        return cls(grid, line * unit, max(deviation, _LEAST) * unit)
 
     def infer(self, y: FloatArray, mean: FloatArray, L: FloatArray) -> tuple[float, float]:
         """Posterior mean of the shift and geometric mean of the stretch of a new data set.
@@ -271,7 +273,7 @@ class ScalePrior:
         with np.errstate(over="ignore"):  # a stretch that is wrong by 150 digits: impossible
             quadratic = ((losses - np.outer(one, shift)) ** 2).sum(axis=0)
             quadratic += ((shift - centre) / deviation) ** 2
-        log = prior - n * log_b - 0.5 * (quadratic + np.log(precision * deviation**2))
+            log = prior - n * log_b - 0.5 * (quadratic + np.log(precision * deviation**2))
         weights = np.exp(log - log.max())
         weights /= weights.sum()
         return float(weights @ (shift * b)), float(np.exp(weights @ log_b))

@@ -134,6 +134,8 @@ class Recommender:
 
     def _shares(self, mean: FloatArray, std: FloatArray) -> FloatArray:
         predicted = mean[self._rows] - self.model.mean_[self._rows]
+        # Squares of losses may not be representable; a power of two rounds nothing.
+        predicted = np.ldexp(predicted, -np.frexp(np.abs(predicted).max())[1])
         predicted = predicted - predicted.mean()
         norm = float(np.sqrt(predicted @ predicted))
         left = min(1.0, float(np.mean(std**2)) / self._prior)

@@ -80,8 +80,9 @@ def _descend(p: Parameters, g: Parameters, rows: IntArray, rate: float) -> None:
         getattr(p, field.name)[where] -= rate * getattr(g, field.name)
 
 
-Report = Callable[[int, float], None]
-"""Is called with each epoch and its validation score."""
+Report = Callable[[int, int, float], None]
+"""Is called after each epoch of a training, with its number from 1, how many there are at most,
+and its validation score, NaN without one."""
 
 
 def fit_parameters(
@@ -104,7 +105,7 @@ def fit_parameters(
             scores = _train(begin(z[:, rest]), z[:, rest], schedule, stop, rng, judge, report)
             stop = int(np.argmin(scores))
     p = begin(z)
-    _train(p, z, schedule, stop, rng, None, lambda epoch, score: None)
+    _train(p, z, schedule, stop, rng, None, report)
     return p, scores
 
 
@@ -145,9 +146,9 @@ def _train(
             np.clip(p.log_noise, *_LOG_NOISE, out=p.log_noise)
         if judge:
             scores.append(judge(p))
-            report(epoch, scores[-1])
-            if epoch - int(np.argmin(scores)) >= schedule.patience:
-                break
+        report(epoch, stop, scores[-1] if judge else np.nan)
+        if judge and epoch - int(np.argmin(scores)) >= schedule.patience:
+            break
     return scores
 
 
