@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -224,7 +224,11 @@ def pack_arrays(arrays: Mapping[str, Any]) -> bytes:
         if array.dtype.hasobject:
             raise TypeError(f"{name} is an array of objects; numbers and text can be stored.")
     file = io.BytesIO()
-    np.savez_compressed(file, **plain)  # type: ignore[arg-type]
+    # As ``np.savez_compressed``, to which an array must not be called ``file``.
+    with ZipFile(file, "w", ZIP_DEFLATED) as archive:
+        for name, array in plain.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                np.lib.format.write_array(entry, array, allow_pickle=False)
     return file.getvalue()
 
 
@@ -288,10 +292,10 @@ def _entry(stored: StoredSearch) -> dict[str, Any]:
     check_integer("seed", record.seed, 0, optional=True)
     # Statuses that follow from the losses are left out.
     evident = np.where(np.isnan(record.losses), Status.FAILED, Status.COMPLETE)
+    task = plain_task(record.name, record.meta_features, record.tags)
     entry: dict[str, Any] = {
         "task": task.pop("name"),
         **task,
-    task = plain_task(record.name, record.meta_features, record.tags)
         "framework": check_text(record.framework, "framework"),
         "seed": None if record.seed is None else int(record.seed),
         "space": None,

@@ -20,7 +20,7 @@ from automl_plugins.arrays import FloatArray
 from automl_plugins.records.checks import refuse_rows
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.choices import DECODERS, ENCODERS
-from automl_plugins.spaces.values import choices_of
+from automl_plugins.spaces.values import choices_of, plain
 
 #: Name of what was computed from the runs of several tasks, and is kept with one of them.
 OF_SEVERAL_TASKS = "two_stage_sources"
@@ -42,24 +42,24 @@ def plain_configuration(configuration: Mapping[str, Any], *, where: str) -> dict
     Errors call it ``where``: TypeError for a name that is not text, or a value that is neither
     text, number, bool nor None, ValueError for an infinite value.
     """
-    plain = {}
+    found = {}
     for name, value in configuration.items():
         kind = type(value)
         if kind not in PLAIN_TYPES:
-            value = value.item() if isinstance(value, np.generic) else value
+            value = plain(value) if isinstance(value, np.generic) else value
             if type(value) not in PLAIN_TYPES:
                 raise TypeError(
                     f"{where}: {name}={value!r} is a {kind.__name__}; {VALUE_RULE}. Record its"
                     " repr, or its place among the choices."
                 )
-        if type(name) is not str:
+        if type(name) not in (str, np.str_):
             raise TypeError(f"{where}: {name!r} names a hyperparameter, but it is not a text.")
         if isinstance(value, float) and not math.isfinite(value):
             if math.isinf(value):
                 raise ValueError(f"{where}: {name}={value} must be finite. {_INSTEAD}")
             continue
-        plain[name] = value
-    return plain
+        found[str(name)] = value
+    return found
 
 
 def plain_configurations(record: TaskRecord) -> list[dict[str, Any]]:
@@ -204,7 +204,7 @@ def _parts(clauses: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
 def plain_item(value: Any) -> Any:
     """``default`` of ``json.dumps``: a number of numpy as that of Python, else TypeError."""
     if isinstance(value, np.generic):
-        return value.item()
+        return plain(value)
     raise TypeError(f"{value!r} is a {type(value).__name__}; {VALUE_RULE}.")
 
 

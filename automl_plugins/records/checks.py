@@ -18,7 +18,7 @@ def as_floats(values: npt.ArrayLike, what: str, remedy: str = "") -> FloatArray:
     """
     try:
         return np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(
             f"{what} must be numbers, NaN where one is unknown: {error}{remedy}."
         ) from error

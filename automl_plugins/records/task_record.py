@@ -221,7 +221,7 @@ class TaskRecord:
         measured = [loss] if seconds is None else [loss, seconds]
         names = parameter_columns(frame, parameters, measured)
         present = frame[names].notna().to_numpy()
-        columns = [frame[c].tolist() for c in names]
+        columns = [_values(frame[c]) for c in names]
         # Without a hyperparameter there are still as many runs.
         rows = zip(*columns, strict=True) if columns else [()] * len(frame)
         configurations = [
@@ -272,6 +272,15 @@ def parameter_columns(
     return list(parameters)
 
 
+def _values(column: pd.Series[Any]) -> list[Any]:
+    """The values of a column (n,); a float of less than double precision is what it prints."""
+    dtype: Any = column.dtype
+    if dtype.kind != "f" or dtype.itemsize >= 8:
+        return column.tolist()
+    known = column.to_numpy(dtype=f"f{dtype.itemsize}", na_value=math.nan)
+    return [float(str(value)) for value in known]
+
+
 def as_records(records: Iterable[TaskRecord]) -> list[TaskRecord]:
     """A list of records; of one, too. TypeError for anything else."""
     if isinstance(records, TaskRecord):
@@ -295,6 +304,6 @@ def float_column(frame: pd.DataFrame, name: str) -> FloatArray:
         raise ValueError(f"Column {name!r} has dates; subtract the beginnings from the ends.")
     try:
         return column.to_numpy(dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         remedy = f"; pandas.to_numeric(frame[{name!r}], errors='coerce') makes the others NaN"
         return as_floats(column.tolist(), f"Column {name!r}", remedy)

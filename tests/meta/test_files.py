@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import lzma
 import subprocess
@@ -31,8 +32,14 @@ from hypothesis import strategies as st
 from known_runs import assert_same
 
 from automl_plugins.meta import TaskRecord, files
-from automl_plugins.meta.files import VERSION, read_records, write_records
-from automl_plugins.meta.plain import parse_space, plain_space
+from automl_plugins.meta.files import (
+    VERSION,
+    pack_arrays,
+    read_arrays,
+    read_records,
+    write_records,
+)
+from automl_plugins.meta.plain import parse_space, plain_item, plain_space
 from automl_plugins.records.trial import Status
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -117,7 +124,7 @@ def test_what_repeats_is_written_once(tmp_path: Path) -> None:
 
 
 def test_numpy_scalars_become_builtins_and_nan_is_inactive(tmp_path: Path) -> None:
-    given = (np.float64(0.1), np.int32(3), np.bool_(True), np.str_("x"), np.float32(0.5))
+    given = (np.float64(0.1), np.int32(3), np.bool_(True), np.str_("x"), np.float32(0.1))
     write_records(tmp_path / "a.json", [runs_of(*given, float("nan"))])
     *found, last = read_records(tmp_path / "a.json")[0].configurations
     assert [(type(c["x"]), c["x"]) for c in found] == [
@@ -125,9 +132,25 @@ def test_numpy_scalars_become_builtins_and_nan_is_inactive(tmp_path: Path) -> No
         (int, 3),
         (bool, True),
         (str, "x"),
-        (float, 0.5),
+        (float, 0.1),
     ]
     assert last == {}
+    assert plain_item(np.float32(0.1)) == 0.1
+
+
+def test_a_text_of_numpy_names_a_hyperparameter(tmp_path: Path) -> None:
+    name: Any = np.str_("x")
+    write_records(tmp_path / "a.json", [TaskRecord("t", [{name: 1}], np.zeros(1))])
+    ((found,),) = (record.configurations for record in read_records(tmp_path / "a.json"))
+    assert found == {"x": 1} and [*map(type, found)] == [str]
+
+
+def test_arrays_of_any_name_come_back() -> None:
+    given = {"file": np.arange(3), "arr_0": np.array(["a"]), "allow_pickle": np.zeros((2, 0))}
+    found = read_arrays(io.BytesIO(pack_arrays(given)))
+    assert {name: array.tolist() for name, array in found.items()} == {
+        name: array.tolist() for name, array in given.items()
+    }
 
 
 def space_of_choices(*choices: Any) -> ConfigurationSpace:

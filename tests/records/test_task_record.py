@@ -51,6 +51,7 @@ def test_a_pruned_run_keeps_its_last_loss() -> None:
         ({"losses": np.zeros(3)}, "losses must have shape"),
         ({"losses": []}, r"losses must have shape \(2,\), got \(0,\)"),
         ({"losses": [0.5, "low"]}, "losses must be numbers, .*'low'"),
+        ({"losses": [0.5, 10**400]}, "losses must be numbers, .*too large"),
         ({"seconds": np.array([1.0, -1.0])}, "seconds must be finite and >= 0, or NaN; row 1"),
         ({"seconds": np.array([1.0, np.inf])}, "seconds must be finite"),
         ({"status": np.array([0, Status.RUNNING])}, "status must be COMPLETE, PRUNED or FAILED"),
@@ -101,6 +102,13 @@ def test_a_frame_becomes_a_record() -> None:
     )
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "Float32"])
+def test_a_narrow_float_of_a_frame_is_the_number_it_prints(dtype: str) -> None:
+    frame = pd.DataFrame({"x": pd.Series([0.1, None], dtype=dtype), "loss": [1.0, 2.0]})
+    record = TaskRecord.from_frame(frame, name="a", loss="loss")
+    assert record.configurations == [{"x": 0.1}, {}]
+
+
 def test_durations_of_a_frame_become_seconds() -> None:
     times = pd.to_timedelta([1.5, None, 120], unit="s")
     frame = pd.DataFrame({"x": [1, 2, 3], "loss": [3.0, 2.0, 1.0], "t": times})
@@ -121,6 +129,7 @@ def test_durations_of_a_frame_become_seconds() -> None:
         ({"maximize": "no"}, TypeError, "maximize must be True or False, got 'no'"),
         ({"parameters": "x"}, TypeError, r"parameters must be names of columns: \['x'\]"),
         ({"parameters": ["x", "loss"]}, ValueError, "'loss' cannot be a hyperparameter and what"),
+        ({"loss": "large"}, ValueError, "Column 'large' must be numbers, .*too large"),
         ({"loss": "text"}, ValueError, r"0,1.*; pandas\.to_numeric\(frame\['text'\], errors='coe"),
         (
             {"frame": pd.DataFrame([[1, 2, 3]], columns=["x", "x", "loss"])},
@@ -138,6 +147,7 @@ def test_what_is_no_frame_of_runs_is_refused(
     arguments: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     frame = pd.DataFrame({"x": [1, 2], "loss": [3.0, 2.0], "text": ["0,1", "2"]})
+    frame["large"] = [10**400, 1]
     given: dict[str, Any] = {"frame": frame, "name": "a", "loss": "loss", **arguments}
     with pytest.raises(error, match=message):
         TaskRecord.from_frame(**given)
