@@ -182,7 +182,8 @@ def take_conditions(space: ConfigurationSpace, known: Known) -> ConfigurationSpa
     if (source := recorded_space(known)) is None:
         return space
     taken: list[Condition] = []
-    if new := spelling(space, source):
+    # The others keep their names: a new one that is not asked for may be that of another.
+    if new := {own: name for own, name in spelling(space, source).items() if name in space}:
         source = rename_all(source, new)
     for name in space:
         conditions = source.parent_conditions_of[name] if name in source else []
@@ -377,7 +378,7 @@ class TaskMemory:
         )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self  # nothing in it ever changes but a cache
+        return self  # it changes in nothing but a cache and what it has logged
 
     def __repr__(self) -> str:
         return f"TaskMemory({len(self.names)} tasks)"

@@ -90,7 +90,10 @@ def _widest(name: str, found: list[Hyperparameter[Any, Any]]) -> Hyperparameter[
             wide = [hp for hp in found if not isinstance(hp, Constant)] or found
             # A number that was fixed may lie below the logarithmic scale of the others.
             log = lower > 0 and all(getattr(hp, "log", False) for hp in wide)
-            if all(isinstance(end, int) for known in ranges for end in known):
+            is_whole = all(isinstance(end, int) for known in ranges for end in known)
+            if lower == upper:
+                return Constant(name, int(lower) if is_whole else float(lower))
+            if is_whole:
                 return integer_range(name, int(lower), int(upper), log=log)
             return float_range(name, float(lower), float(upper), log=log)
         raise ValueError(

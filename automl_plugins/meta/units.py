@@ -133,7 +133,8 @@ def in_unit(
     other floats of the column are, and what the space has where there are none.
     """
     is_whole = np.array([isinstance(value, numbers.Integral) for value in values], dtype=bool)
-    is_float = np.array([isinstance(value, numbers.Real) for value in values]) & ~is_whole
+    is_number = np.array([isinstance(value, numbers.Real) for value in values], dtype=bool)
+    is_float = is_number & ~is_whole
     floats = known[is_float]
     one_counts = (floats > 1.0).any() or (unit == "count" and not (floats < 1.0).any())
     is_count = is_whole | (is_float & ((known > 1.0) | ((known == 1.0) & one_counts)))

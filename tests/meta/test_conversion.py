@@ -257,6 +257,12 @@ def test_repeated_configurations_and_lower_budgets() -> None:
     assert {key.config_id for key in convert(record, "smac")} == {1}
 
 
+def test_a_history_without_runs_is_one_elsewhere() -> None:
+    space = ConfigurationSpace({"rf__max_features": (0.1, 1.0)})
+    empty = TaskRecord("t", [], np.empty(0), space=space)
+    assert convert(empty, "optuna").trials == []
+
+
 def test_runs_of_another_space_are_fitted_and_it_is_said() -> None:
     space = ConfigurationSpace({"x": (0.0, 1.0), "m": ["a", "b"]})
     record = TaskRecord(

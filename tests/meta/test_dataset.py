@@ -355,6 +355,11 @@ def test_the_union_has_the_widest_ranges() -> None:
     steps.add(OrdinalHyperparameter("x", [1, 3, 5, 7]))
     fixed.add(Constant("x", 12))
     assert union(steps, fixed, ConfigurationSpace({"x": (2, 9)}))["x"] == Integer("x", (1, 12))
+    lone, whole = ConfigurationSpace(), ConfigurationSpace()
+    lone.add(Constant("x", 5), Constant("n", 0.5))
+    whole.add(OrdinalHyperparameter("x", [5]), OrdinalHyperparameter("n", [0.5]))
+    found = union(lone, whole)
+    assert (found["x"], found["n"]) == (Constant("x", 5), Constant("n", 0.5))
     logarithmic, zero = ConfigurationSpace(), ConfigurationSpace()
     logarithmic.add(Float("x", (1e-3, 1.0), log=True), Integer("n", (1, 9), log=True))
     zero.add(Constant("x", 0.0), Constant("n", 0))
@@ -422,6 +427,13 @@ def test_conditions_are_those_of_the_step() -> None:
     flat = ConfigurationSpace({"clf__k": ["a", "b"], "clf__x": (0.0, 1.0)})
     taken = take_conditions(flat, [record("one", [1.0], space=conditional("x"))])
     assert [parent.name for parent in taken.parents_of["clf__x"]] == ["clf__k"]
+
+
+def test_what_is_not_asked_for_keeps_its_name() -> None:
+    known = ConfigurationSpace({f"svm.{name}": (0.0, 1.0) for name in ("C", "tol", "seed")})
+    known.add(Float("seed", (0.0, 1.0)))
+    record_ = record("one", [1.0], space=known)
+    assert [*take_conditions(unit("C", "tol"), [record_])] == ["C", "tol"]
 
 
 def test_conditions_hold_where_all_agree() -> None:
