@@ -38,8 +38,9 @@ def convert(
 ) -> Any:
     """The history of a search as another framework would have recorded it.
 
-    Configurations, losses, statuses, seconds and times are kept; losses are minimised, so those
-    of a maximised study change sign. Values are matched by name. What does not fit the space of
+    Configurations, losses, statuses, seconds and times are kept, but that Optuna has no complete
+    trial at a lower budget: there it is a pruned one. Losses are minimised, so those of a
+    maximised study change sign. Values are matched by name. What does not fit the space of
     the target is clipped, imputed or left out, which a warning says. Learning curves are not kept:
     of a pruned trial the last report is, of a complete one the loss.
 

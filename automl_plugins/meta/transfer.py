@@ -63,9 +63,10 @@ class _Template(ABC, Generic[Made]):
 class TransferTemplate(_Template["TwoStageTransfer"]):
     """Makes ``TwoStageTransfer`` surrogates; the first stage is fitted once for each space.
 
-    Processes of earlier tasks are kept in this process, and in the store that the memory comes
-    from, if any, where the next search finds them. Arguments and their errors are those of
-    ``TwoStageTransfer``, or of ``TwoStageTransfer.paper``.
+    Processes of earlier tasks are kept in this process. Of a memory that was given as a
+    ``MetaStore``, not as its path or address, they are also kept there, where the next search
+    finds them. Arguments and their errors are those of ``TwoStageTransfer``, or of
+    ``TwoStageTransfer.paper``.
     """
 
     _learnt = "sources"

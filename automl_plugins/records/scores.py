@@ -18,9 +18,9 @@ from automl_plugins.arrays import FloatArray
 
 
 def standardise_losses(losses: FloatArray) -> FloatArray:
-    """Losses (n,) of one task with mean 0 and standard deviation 1 (GBQR thesis 6.2.1).
+    """Losses (n,) of one task, the known ones with mean 0 and standard deviation 1.
 
-    Equal losses become 0.
+    Equal losses become 0 (GBQR thesis 6.2.1).
     """
     failed = np.isnan(losses)
     largest = float(np.abs(losses[~failed]).max(initial=0.0))
