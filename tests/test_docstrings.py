@@ -126,7 +126,12 @@ def of_core() -> dict[str, Any]:
         **{"optimizer": optimizer, "Streams": Streams, "UniformSearch": UniformSearch},
         **{"space": space, "other_space": ConfigurationSpace({"x": (0.0, 1.0)})},
         **{"X": X, "y": X[:, 0], "X_new": rng.random((5, 3)), "seconds": 1.0 + X[:, 1]},
-        **{"succeeded": X[:, 0] < 0.8, "task_records": records, "memory": memory},
+        **{
+            "succeeded": X[:, 0] < 0.8,
+            "values": X - 0.8,
+            "task_records": records,
+            "memory": memory,
+        },
         **{"features": memory.vector_space.features(memory.vectors[:12])},
         **{"losses": memory.losses[:12], "scores": rng.random((8, 3)), "Y": Y, "model": model},
         **{"recommender": Recommender(model, Y, start, n_start=3)},

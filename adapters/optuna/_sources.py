@@ -62,7 +62,11 @@ class Sources:
 
     def without(self, study: Study) -> TaskMemory | RecognisedMemory:
         """The memory without the study itself; logged if it was there."""
-        itself = {task_name(study), self.marks.get(_mark(study), "")}
+        itself, name = {self.marks.get(_mark(study), "")}, task_name(study)
+        # Where a study of this name was read, its mark says whether it was this one: studies of
+        # another storage may have the same name. Runs of one table are of one task.
+        if name != study.study_name or name not in self.marks.values():
+            itself.add(name)
         if isinstance(self.memory, TaskMemory):
             itself &= set(self.memory.names)
             if itself:

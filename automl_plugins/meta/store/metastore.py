@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import time as clock
@@ -25,7 +26,7 @@ from automl_plugins.meta.files import (
     read_searches,
     write_searches,
 )
-from automl_plugins.meta.plain import check_name, plain_task
+from automl_plugins.meta.plain import check_name, plain_float, plain_task
 from automl_plugins.meta.tasks import MetaTask
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
@@ -160,7 +161,10 @@ class MetaStore:
                 raise ValueError(f"status must be {allowed}, got {status!r}.") from None
         if time is None:
             measured["time"] = clock.time()
-        columns: dict[str, Any] = {name: [value] for name, value in measured.items()}
+        columns = {
+            name: np.array([math.nan if value is None else plain_float(value, name=name)])
+            for name, value in measured.items()
+        }
         record = TaskRecord(
             task,
             [configuration],

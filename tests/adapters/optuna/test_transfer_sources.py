@@ -29,7 +29,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from storages import storage_in
 
 from automl_plugins.meta import MetaDataset, MetaStore, memories
-from automl_plugins.meta.memories import open_memory
+from automl_plugins.meta.memories import TaskMemory, open_memory
 from automl_plugins.meta.store import StoreError
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
@@ -64,6 +64,25 @@ def test_studies_in_every_form(tmp_path: Path) -> None:
     assert losses_of(read_sources(studies[1])) == {"s1": expected["s1"]}
     named = read_sources({"first": studies[0], "second": studies[1]})
     assert losses_of(named) == {"first": expected["s0"], "second": expected["s1"]}
+
+
+def test_a_study_of_the_same_name_in_another_storage_is_a_source() -> None:
+    twin, other = studied("churn", bowl), studied("b", bowl, seed=1)
+    study = studied("churn", bowl, seed=2)
+
+    def left_out(sources: Any) -> set[str]:
+        memory = read_sources(sources).without(study)
+        assert isinstance(memory, TaskMemory)
+        return set(memory.exclude) - {""}
+
+    assert left_out([twin, other]) == set()
+    assert left_out([study, other]) == {"churn"}
+    assert left_out({"a": study, "b": other}) >= {"a"}
+    assert left_out([read_task(study), read_task(other)]) == {"churn"}
+    # Runs of one table are of one task, whatever the study.
+    for same in (twin, study):
+        same.set_user_attr("table", "churn of 2024")
+    assert left_out([twin, other]) == {"churn of 2024"}
 
 
 def test_memories_in_every_form(tmp_path: Path) -> None:
