@@ -615,7 +615,7 @@ def test_as_many_as_workers_are_evaluated_at_a_time(n: int, pool: int, options: 
                 too_many.set()
         if first:  # they wait for each other, and leave one too many the time to begin
             together.wait(timeout=600)
-            too_many.wait(timeout=0.3)
+            too_many.wait(timeout=1.0)
         with lock:
             running[0] -= 1
         return loss_of(config)
