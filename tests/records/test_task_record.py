@@ -147,7 +147,7 @@ def test_what_is_no_frame_of_runs_is_refused(
     arguments: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     frame = pd.DataFrame({"x": [1, 2], "loss": [3.0, 2.0], "text": ["0,1", "2"]})
-    frame["large"] = [10**400, 1]
+    frame["large"] = pd.Series([10**400, 1], dtype=object)  # pandas 2 makes floats of a list
     given: dict[str, Any] = {"frame": frame, "name": "a", "loss": "loss", **arguments}
     with pytest.raises(error, match=message):
         TaskRecord.from_frame(**given)
