@@ -16,7 +16,6 @@ from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
-from automl_plugins.surrogates.base import prepare
 
 if TYPE_CHECKING:
     from automl_plugins.surrogates import Constraints, Feasibility
@@ -86,8 +85,8 @@ def fit_feasibility(
     if success[learnt].all():
         return None, learnt
     constraints, failures = None, None
-    if len(valued := _valued(history, learnt)):
-        borders = prepare(surrogates.Constraints(), None, space.implied)
+    if len(valued := _valued(history, success, learnt)):
+        borders = surrogates.Constraints(implied=space.implied)
         with as_failure(f"fit of {{!r}} on {n} rows", borders):
             values = history.constraints[np.ix_(learnt, valued)]
             constraints = shared.fit(borders, features[learnt], values)
@@ -100,13 +99,13 @@ def fit_feasibility(
     return SuccessModels(failures, constraints), learnt
 
 
-def _valued(history: History, learnt: IntArray) -> IntArray:
+def _valued(history: History, success: BoolArray, learnt: IntArray) -> IntArray:
     """Columns of the constraints whose values in rows ``learnt`` say how far the border is.
 
     They lie on both sides of it. None while the violations stand for the losses, see
     ``successes``.
     """
-    if (successes(history) == (history.status != Status.FAILED)).all():
+    if (success == (history.status != Status.FAILED)).all():
         return np.empty(0, dtype=np.intp)
     c = history.constraints[learnt]
     return np.flatnonzero((c < 0.0).any(axis=0) & (c > 0.0).any(axis=0))

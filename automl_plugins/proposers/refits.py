@@ -61,7 +61,8 @@ class SharedFits:
 
     def fit(self, model: M, *data: npt.NDArray[Any]) -> M:
         """``model`` fitted to ``data``, or the equal one that was fitted before."""
-        # Members set nothing but the seed of these models, so seed and data identify one.
+        # Members set nothing but the seed of these models, and what follows from their space, so
+        # seed and data identify one.
         shapes = [array.shape for array in data]
         key = _digest(f"{getattr(model, 'random_state', None)} {shapes}", *data)
         return cast(M, self._newest[type(model).__name__].get(key, lambda: model.fit(*data)))
