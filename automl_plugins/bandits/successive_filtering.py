@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from automl_plugins._arguments import check_choice, check_finite, check_integer
 from automl_plugins.arrays import FloatArray, IntArray
+from automl_plugins.formats import format_count
 from automl_plugins.records.trial import finite_or_none
 from automl_plugins.streams import Streams
 
@@ -296,7 +297,8 @@ class SuccessiveFiltering:
         if not len(arms):
             raise ValueError("There is no arm that could take part in a round.")
         ready = np.unique(np.asarray(arms, dtype=np.int64))
-        ledger = self._ledger(records, ready)
+        # An arm of the round before may be gone without a pull.
+        ledger = self._ledger(records, [*ready, *(previous.arms if previous else ())])
         if previous is None:
             decisions = [
                 Decision(a, True, None, None, reason="first round") for a in ready.tolist()
@@ -360,7 +362,7 @@ class SuccessiveFiltering:
         if self.unit == "trials":
             pulls = statistics.pulls.astype(np.float64)
             return _Ledger(statistics, pulls, np.ones(len(pulls)))
-        # Failures before a cost was told are no free ones: they cost what others did.
+        # Pulls of unknown cost, such as failures, are not free: they cost what the others did.
         timed = statistics.timed
         mean = statistics.seconds.sum() / max(1, int(timed.sum()))
         known = statistics.seconds / np.maximum(timed, 1)
@@ -383,6 +385,7 @@ class SuccessiveFiltering:
         statistics = ledger.statistics
         # One failure is enough: an arm without a success is dropped, as in the paper.
         works = statistics.working(np.intersect1d(before, ready), failures=1)
+        failing = statistics.failing(1)
         sd, n = np.sqrt(statistics.variance[before]), statistics.scored[before]
         level = statistics.mean[before] if self.score == "mean" else statistics.best[before]
         bound = level + self.c * sd / np.sqrt(np.maximum(n, 1))
@@ -404,6 +407,8 @@ class SuccessiveFiltering:
                 reason = "has nothing left to try"
             elif not judged[place]:
                 reason = "failed every time"
+            elif failing[arm]:  # and so did all that can be pulled
+                reason = f"failed {format_count(int(n[place]), 'time')}"
             elif score is None:
                 reason = "no result yet"
             elif advances:

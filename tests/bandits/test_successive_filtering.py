@@ -166,6 +166,22 @@ def test_failing_and_exhausted_arms_leave() -> None:
     assert Round.from_dict(json.loads(json.dumps(second.to_dict()))) == second
 
 
+@pytest.mark.parametrize("score", ["mean", "maximum"])
+def test_where_all_arms_failed_the_round_says_how_often(score: Any) -> None:
+    records = ArmRecords.of([0, 0, 1, 3], [NAN, NAN, NAN, 0.9])
+    _, second = two_rounds(SuccessiveFiltering(40, score=score), 2, records)
+    assert [d.reason for d in second.decisions] == ["failed 2 times", "failed 1 time"]
+
+
+def test_an_arm_that_is_gone_before_its_first_pull_leaves() -> None:
+    method, records = SuccessiveFiltering(6), ArmRecords.of([0, 0, 0], [0.5, 0.4, 0.3])
+    first = method.open(range(2), NONE, None, Streams(0))
+    turn = method.next([0], records, [first], Streams(0), 3)
+    assert turn.arm == 0 and turn.current is not None and turn.current.arms == (0,)
+    gone = {d.arm: (d.score, d.reason) for d in turn.current.decisions}[1]
+    assert gone == (None, "has nothing left to try")
+
+
 @pytest.mark.parametrize(
     ("arms", "rewards", "left", "expected"),
     [
