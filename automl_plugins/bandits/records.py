@@ -206,8 +206,8 @@ class RewardScale:
         for scale in (scores, errors) if maximize else (errors, scores):
             if ((scale.best <= values) & (values <= scale.worst)).all():
                 return scale
-        reason = "values lie outside [0, 1]: {worst:g} counts as reward 0 and {best:g} as 1"
-        return replace(cls.spanning(values), reason=reason)
+        scale = cls.spanning(values)
+        return replace(scale, reason=f"values lie outside [0, 1]: {scale.reason}")
 
     @classmethod
     def spanning(cls, losses: FloatArray) -> RewardScale:
@@ -224,7 +224,10 @@ class RewardScale:
         # Where the median is as good as the best, the worst one is all there is to scale by.
         if best < reach < values.max():
             worst = reach
-        return cls(best, worst, "{worst:g} counts as reward 0 and {best:g} as 1")
+        reason = "{worst:g} counts as reward 0 and {best:g} as 1"
+        if best == worst:
+            reason = "all are {best:g} so far, which counts as reward 1"
+        return cls(best, worst, reason)
 
     def describe(self, *, maximize: bool = False) -> str:
         """The reason, with values of the objective as the user wrote them."""
@@ -281,8 +284,9 @@ class Pulls:
 
     @property
     def rescaled(self) -> bool:
-        """Whether the losses were neither errors nor scores in [0, 1]."""
-        return (self.scale.best, self.scale.worst) not in ((0.0, 1.0), (-1.0, 0.0))
+        """Whether the losses differ and were neither errors nor scores in [0, 1]."""
+        best, worst = self.scale.best, self.scale.worst
+        return best != worst and (best, worst) not in ((0.0, 1.0), (-1.0, 0.0))
 
     def given_up(self) -> set[int]:
         """Arms whose finished pulls, three or more, have all failed."""

@@ -106,6 +106,10 @@ def test_other_losses_are_rescaled_and_one_diverged_run_does_not_hide_the_rest()
 def test_equal_losses_are_all_good() -> None:
     assert RewardScale.of([7.0, 7.0]).rewards([7.0, math.inf]).tolist() == [1.0, 0.0]
     assert math.isnan(RewardScale.of([7.0, 7.0]).rewards([7.0, NAN])[1])
+    said = "values lie outside [0, 1]: all are 7 so far, which counts as reward 1"
+    assert RewardScale.of([-7.0, -7.0]).describe(maximize=True) == said
+    pulls = Pulls.from_losses([0], [7.0], seconds=[NAN], status=[Status.COMPLETE])
+    assert not pulls.rescaled  # there is nothing to scale by yet
 
 
 def test_a_given_range_overrides() -> None:
