@@ -155,9 +155,11 @@ class ArmMemory(StudyReader):
     def _note_parameters(self, trial: FrozenTrial, row: StudyTrial, index: int | None) -> None:
         if trial.state == TrialState.COMPLETE:
             self.has_complete = True
-            facts = ArmFacts.from_dict(_private.read_arm_facts(trial))
-            if self._key not in trial.distributions and facts is not None:
-                self.armless += [trial.number] if facts.parameter == self._key else []
+            # The sampler of these arms may be inside the arms of another one.
+            stored = [_private.read_arm_facts(trial, within) for within in ("", self._key)]
+            served = {facts.parameter for facts in map(ArmFacts.from_dict, stored) if facts}
+            if self._key not in trial.distributions and self._key in served:
+                self.armless.append(trial.number)
         named = trial.distributions.items()
         self.categories |= {n for n, d in named if isinstance(d, CategoricalDistribution)}
         if index is not None:

@@ -68,9 +68,9 @@ class InnerSamplers:
         self.streams = streams
         given = _private.base_sampler(inner) if isinstance(inner, BaseSampler) else None
         self._is_ours = isinstance(given, SeededSampler)
-        # Of other samplers: their random states do not follow from the trials.
+        # Of samplers of other packages, whose random states cannot be restored from the trials.
         self._copies: Cache[_private.ArmKey, BaseSampler] = Cache()
-        self._has_dropped = False  # whether copies of studies that may go on have been dropped
+        self._has_dropped = False  # whether a copy was dropped whose study may still go on
 
     @cached_property
     def name(self) -> str:
@@ -114,8 +114,8 @@ class InnerSamplers:
 
         Each parameter has its own stream, so its value does not depend on those asked before.
         """
-        if isinstance(self._inner, BaseSampler) or isinstance(sampler, ProposerSampler):
-            return sampler  # that of a proposer has streams by name, and knows what it proposed
+        if isinstance(self._inner, BaseSampler) or isinstance(sampler, SeededSampler):
+            return sampler  # ours have streams by name, and know what they proposed
         return self._fresh(n_arms, self.streams.integer("inner of a name", *index))
 
     def reseed_rng(self, copies: Iterable[BaseSampler]) -> None:

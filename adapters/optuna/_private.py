@@ -265,14 +265,24 @@ def read_arm(trial: FrozenTrial, arm: str) -> int | None:
     return None if index is None else int(index)
 
 
-def write_arm_facts(study: Study, trial: FrozenTrial, facts: Mapping[str, Any]) -> None:
-    """Store which arm a trial got and why, as the user attribute ``automl_plugins:arm``."""
-    study._storage.set_trial_user_attr(trial._trial_id, f"{_PREFIX}:arm", dict(facts))
+def write_arm_facts(
+    study: Study, trial: FrozenTrial, facts: Mapping[str, Any], within: str = ""
+) -> None:
+    """Store which arm a trial got and why, as the user attribute ``automl_plugins:arm``.
+
+    ``within`` is the name of arms that lie within those of another sampler, which are stored
+    beside them, as ``automl_plugins:arm:NAME``.
+    """
+    study._storage.set_trial_user_attr(trial._trial_id, _arm_facts_key(within), dict(facts))
 
 
-def read_arm_facts(trial: FrozenTrial) -> Any:
+def read_arm_facts(trial: FrozenTrial, within: str = "") -> Any:
     """What ``write_arm_facts`` stored; None, or anything else if the user changed it."""
-    return trial.user_attrs.get(f"{_PREFIX}:arm")
+    return trial.user_attrs.get(_arm_facts_key(within))
+
+
+def _arm_facts_key(within: str) -> str:
+    return f"{_PREFIX}:arm:{within}" if within else f"{_PREFIX}:arm"
 
 
 def write_rounds(

@@ -70,9 +70,10 @@ class ArmSampler(SeededSampler):
     The arm's sampler sees the trials of its cell only and proposes within it.
 
     The arms of a study with ``HyperbandPruner`` are chosen over all of its brackets. An arm with
-    few configurations (a grid) does not repeat one that has been tried, and leaves when all have;
-    but one that was pruned is tried again, three times at most, when no other is left. Only
-    processes that propose at the same moment may choose the same one.
+    few configurations (a grid) leaves when all of them have been tried. None of them is tried
+    twice, except those that were pruned: when there is no untried one left, they are tried again,
+    until each has been pruned three times. Processes that propose at the same moment may choose
+    the same configuration.
 
     Args:
         arm, inner: See ``BanditSampler``.
@@ -215,7 +216,9 @@ class ArmSampler(SeededSampler):
             arm = chosen.arm
             facts = replace(facts, **asdict(chosen) | {"arm": arms.names[arm]})
             _private.write_arm(study, trial, self.arm, arm)
-        _private.write_arm_facts(study, trial, facts.to_dict())
+        outer = _private.base_sampler(study.sampler)
+        within = self.arm if isinstance(outer, ArmSampler) and outer is not self else ""
+        _private.write_arm_facts(study, trial, facts.to_dict(), within)
         pull = self._pull(study, trial, arms, arm, view)
         pull.sampler.before_trial(pull.study, trial)
         self._pulls[_private.trial_key(study, trial)] = pull

@@ -292,7 +292,8 @@ def reading(what: str) -> Iterator[None]:
     except Exception as error:  # of Optuna, SQLAlchemy, a driver, or a journal of anything
         if isinstance(error, ValueError) and not isinstance(error, json.JSONDecodeError):
             raise
-        # Optuna tells of a commit, and SQLAlchemy of its statement, not of what is wrong.
+        # Optuna's message only says that a commit failed, and SQLAlchemy's repeats the statement;
+        # the error of the driver says what is wrong.
         cause = error.__cause__ if isinstance(error, StorageInternalError) else error
         cause = getattr(cause, "orig", None) or cause
         raise ValueError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import re
 import time
 from collections.abc import Callable
 from functools import partial
@@ -22,6 +23,7 @@ from automl_plugins.adapters.optuna import (
     _inner,
     _private,
     arm_report,
+    explain,
     seeded_sampler,
 )
 from automl_plugins.adapters.optuna._inner import tpe
@@ -299,6 +301,11 @@ def test_rescaling_is_said_once(log: Any) -> None:
     run(even(), 10, lambda t: 100 * alike(t))
     assert sum("lie outside [0, 1]" in r.message for r in log.records) == 1
     log.clear()
+    run(RECIPES["boasf"](), 10, lambda t: 100 * alike(t))
+    (said,) = (r.message for r in log.records if "lie outside [0, 1]" in r.message)
+    worst, best = re.findall(r"(\S+) (?:counts as reward 0|as 1)", said)
+    assert float(worst) > float(best)  # not of a single value
+    log.clear()
     run(even(reward_range=(0, 70)), 10, lambda t: 100 * alike(t))
     run(even(), 10, alike)
     assert not any("outside" in r.message for r in log.records)
@@ -363,6 +370,40 @@ def test_a_wrong_name_of_the_arm_fails_with_the_second_trial(
     study = optuna.create_study(sampler=recipe(arm="model"))
     with pytest.raises(ValueError, match="Categorical parameters of the study: none"):
         study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=10)
+
+
+NESTED: dict[str, Callable[..., Any]] = {
+    "instance": lambda **options: even("solver", **options),
+    "factory": lambda **options: lambda seed: even("solver", **options | {"seed": seed}),
+}
+nested = pytest.mark.parametrize("inside", NESTED.values(), ids=NESTED)
+
+
+@nested
+def test_a_wrong_name_is_found_around_and_inside_other_arms(inside: Callable[..., Any]) -> None:
+    study = optuna.create_study(sampler=even("algoritm", inner=inside()))
+    with pytest.raises(ValueError, match=r"Did you mean arm='algorithm'\?"):
+        study.optimize(zoo, n_trials=10)
+    # Only the net asks for a solver.
+    study = optuna.create_study(sampler=even(inner=inside()))
+    with pytest.raises(ValueError, match=r"arm='solver': trial \d is .*, declare it: search_spa"):
+        study.optimize(zoo, n_trials=10)
+
+
+@nested
+def test_arms_within_arms(inside: Callable[..., Any]) -> None:
+    solvers = {"solver": CategoricalDistribution(["adam", "sgd"])}
+    study = run(even(inner=inside(search_space=solvers)), 40)
+    assert set(counts(study).values()) == {13, 1}  # the dummy has one configuration
+    assert sorted(counts(study, "solver").values()) == [6, 7, 27]
+    for trial in study.trials[1:]:  # the first was asked for its solver before its algorithm
+        outer, inner = (_private.read_arm_facts(trial, within) for within in ("", "solver"))
+        assert (outer["parameter"], outer["sampler"]) == ("algorithm", "BanditSampler")
+        assert outer["arm"] == trial.params["algorithm"]
+        assert (inner["parameter"], inner["sampler"]) == ("solver", "RandomSampler")
+        assert inner.get("arm") == trial.params.get("solver", inner.get("arm"))
+        assert inner.get("reason") != "decided by another worker"
+        assert f"algorithm={trial.params['algorithm']} (" in str(explain(trial))
 
 
 def test_a_declared_arm_that_is_never_asked_for(log: Any) -> None:
