@@ -29,6 +29,7 @@ from automl_plugins.bandits.policy import ArmChoice, Policy
 from automl_plugins.bandits.records import loss_range
 from automl_plugins.bandits.report import describe_dropped_best, describe_round
 from automl_plugins.bandits.successive_filtering import PAPER, Score, SuccessiveFiltering, Unit
+from automl_plugins.formats import format_budget
 from automl_plugins.proposers.explanation import ArmFacts
 from automl_plugins.streams import Streams
 
@@ -331,10 +332,10 @@ class Boasf(ArmMethod):
         """The arm whose share is next, after opening a new round if the last one has ended."""
         n, filtering = len(space.arms), self.filtering
         if not situation.rows and not filtering.suffices_for(n):
+            budget = format_budget(filtering.budget, "evaluations")
             warnings.warn(
-                f"{n} arms, but {filtering.budget:g} evaluations: not every arm gets"
-                f" {filtering.min_pulls}. They are taken in random order; raise max_evals, or have"
-                " fewer arms.",
+                f"{n} arms, but {budget}: not every arm gets {filtering.min_pulls}. They are taken"
+                " in random order; raise max_evals, or have fewer arms.",
                 stacklevel=level_of_caller(),
             )
         rounds = read_rounds(situation.known, self.search(space.arms))

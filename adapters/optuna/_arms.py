@@ -220,8 +220,6 @@ class Split:
             found = partition(space, self.parts, max_arms=self.max_arms)
         except ValueError as error:
             raise ValueError(f"split={self.parts!r}: {error}") from error
-        if len(found) == 1:
-            raise ValueError(f"split={self.parts!r} makes one cell. {' '.join(found.notes)}")
         return Cells.from_partition(self.key, found, distributions)
 
 

@@ -33,6 +33,7 @@ from automl_plugins.bandits.successive_filtering import (
     Turn,
     Unit,
 )
+from automl_plugins.formats import format_budget
 from automl_plugins.records.trial import Status
 
 from . import _private
@@ -362,7 +363,7 @@ class BOASFSampler(ArmSampler):
         known, n = self._known(study), len(situation.arms)
         if not self.filtering.suffices_for(n) and known.first_time("few trials"):
             _logger.warning(
-                f"{n} arms share a budget of {self.filtering.budget:g} trials: not every arm gets"
+                f"{n} arms share a budget of {format_budget(*self._budget)}: not every arm gets"
                 f" {self.filtering.min_pulls}."
             )
         turn, begins = self._next(situation), known.first_time("began")
@@ -388,8 +389,8 @@ class BOASFSampler(ArmSampler):
         """A sentence on a budget that is spent, with what chooses the arms then."""
         arms = "the arms of the last round" if situation.rounds else "all arms: there was no round"
         return (
-            f"The budget of {self.filtering.budget:g} {self.filtering.unit} is spent, or reserved"
-            f" for running trials. For further trials MaxUCB chooses among {arms}."
+            f"The budget of {format_budget(*self._budget)} is spent, or reserved for running"
+            f" trials. For further trials MaxUCB chooses among {arms}."
         )
 
     @property

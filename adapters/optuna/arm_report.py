@@ -59,7 +59,8 @@ def arm_report(
     arms = known.arms
     if arms is None:
         if cells is not None:
-            raise ValueError("No trial of the study is complete: its cells are not known yet.")
+            lacks = "has a parameter to split" if known.has_complete else "is complete"
+            raise ValueError(f"No trial of the study {lacks}: its cells are not known yet.")
         raise ValueError(
             f"No trial of the study has asked for {key!r}. Its categorical parameters:"
             f" {sorted(known.categories)}."

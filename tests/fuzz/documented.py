@@ -51,7 +51,6 @@ ERRORS: list[Known] = [
     Known(V, "arm=.* has the equal choices .*: Optuna stores the first one", "equal arms"),
     Known(V, "is complete and has not asked for it. Categorical parameters of", "no such arm"),
     Known(V, "split=.*Nothing can be split", "nothing to split"),
-    Known(V, "split=.* makes one cell", "nothing to split"),
     Known(V, "No choice has the label 'algorithm'; there are", "no such arm"),
     Known(V, "Pass search_space=: the distributions that the objective asks for", "no space"),
     Known(V, "The search space has no choice whose options could be arms", "no such arm"),
@@ -84,5 +83,7 @@ WARNINGS: list[Heard] = [
         "Optuna: steps of integers beyond 2^53 are reckoned in floats",
     ),
     Heard(RuntimeWarning, "overflow encountered in subtract", "Optuna's RandomSampler"),
-    Heard(UserWarning, r"\d+ arms, but \d+ evaluations: not every arm gets", "a budget too small"),
+    Heard(
+        UserWarning, r"\d+ arms, but \d+ evaluations?: not every arm gets", "a budget too small"
+    ),
 ]

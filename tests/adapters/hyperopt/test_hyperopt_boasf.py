@@ -305,6 +305,8 @@ def test_more_arms_than_evaluations_is_warned_of() -> None:
     with pytest.warns(UserWarning, match="5 arms, but 3 evaluations"):
         trials = search(max_evals=3)
     assert len(set(options_of(trials))) == 3
+    with pytest.warns(UserWarning, match="5 arms, but 1 evaluation: not every arm gets 1"):
+        search(max_evals=1)
     with pytest.warns(UserWarning, match="not every arm gets 2"):
         search(max_evals=9, min_pulls=2)
 

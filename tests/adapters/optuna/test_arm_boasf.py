@@ -241,6 +241,9 @@ def test_more_arms_than_trials_is_said_and_survived(log: pytest.LogCaptureFixtur
     log.clear()
     run(boasf(n_trials=20, min_pulls=2), 1, objective)
     assert "not every arm" not in log.text
+    study = run(boasf(n_trials=1), 2, objective)
+    assert "10 arms share a budget of 1 trial: not every arm gets 1." in log.text
+    assert "The budget of 1 trial is spent" in str(arm_report(study))
 
 
 @pytest.mark.parametrize(

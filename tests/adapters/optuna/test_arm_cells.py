@@ -361,5 +361,8 @@ def test_what_cannot_be_split_is_said_in_the_first_trial_that_would_have_a_cell(
         study.optimize(five, n_trials=1)
     with pytest.raises(ValueError, match="its cells are not known yet"):
         arm_report(optuna.create_study(), split=2)
+    constant = run(boasf(n_trials=9), 3, lambda t: t.suggest_float("x", 1, 1))
+    with pytest.raises(ValueError, match="No trial of the study has a parameter to split: its"):
+        arm_report(constant)
     study = run(boasf(n_trials=20, max_arms=8), 3)
     assert any("max_arms is 8: rate, x." in note for note in arm_report(study).notes)

@@ -147,6 +147,16 @@ def test_models_under_way_for_the_first_time_are_not_asked_again() -> None:
     assert set(drawn[4:]) == {drawn[0]}  # the only one whose size is known
 
 
+def test_more_workers_than_models_begin_with_all_of_them() -> None:
+    study = optuna.create_study(sampler=WeightedModelSampler("model", seed=0))
+    for _ in range(12):
+        sizes(study.ask())
+    drawn = [t.params["model"] for t in study.get_trials(deepcopy=False)]
+    assert set(drawn[:4]) == set(N_PARAMETERS)
+    assert len(set(drawn[4:])) > 1
+    assert "all are tried for the first time" in str(explain(study.trials[-1]))
+
+
 @pytest.mark.parametrize(
     ("weights", "words"),
     [
