@@ -12,6 +12,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, IntD
 from optuna.logging import get_logger
 from optuna.storages import BaseStorage
 from optuna.study import Study
+from optuna.trial import FrozenTrial
 
 from automl_plugins._arguments import describe
 from automl_plugins.addresses import (
@@ -22,6 +23,7 @@ from automl_plugins.addresses import (
     without_password,
 )
 from automl_plugins.formats import one_line
+from automl_plugins.meta.bundled import LEARNERS
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.memories import (
     AUTO,
@@ -62,7 +64,8 @@ class Sources:
 
     def without(self, study: Study) -> TaskMemory | RecognisedMemory:
         """The memory without the study itself; logged if it was there."""
-        itself, name = {self.marks.get(_mark(study), "")}, task_name(study)
+        read_as, name = _find(study, self.marks), task_name(study)
+        itself = set() if read_as is None else {read_as}
         # Where a study of this name was read, its mark says whether it was this one: studies of
         # another storage may have the same name. Runs of one table are of one task.
         if name != study.study_name or name not in self.marks.values():
@@ -140,7 +143,7 @@ class _Found:
 
     Attributes:
         records: A task for each study, and the tasks of the other sources.
-        marks: Name of the task by mark of the study.
+        marks: Name of the task by mark of the study, that of its first finished trial.
         filling: Whether there is a storage, in which the user has not picked the studies.
     """
 
@@ -156,21 +159,20 @@ class _Found:
         self.records += records
         self._others += records
 
-    def add_study(self, study: Study, name: str) -> None:
-        """Add a study as a task, once; of what is filling up, unusable ones are left out."""
-        if self.filling and len(study.directions) > 1:
+    def add_study(self, study: Study, name: str, *, picked: bool) -> None:
+        """Add a study as a task, once; one that was not picked is left out if it is unusable."""
+        if not picked and len(study.directions) > 1:
             _logger.warning(f"Source {name!r} is left out: it has several objectives.")
             return
-        mark = _mark(study)
-        if mark in self.marks:
+        if _find(study, self.marks) is not None:
             _logger.warning(f"Source {name!r} is left out: the same study was given before.")
             return
         trials = finished_trials(study)
-        if self.filling and not trials:  # such as the study itself, which has just been made
+        if not picked and not trials:  # such as the study itself, which has just been made
             return
         self.records.append(read_study(study, name, space_of_trials(trials), trials=trials))
-        if mark:
-            self.marks[mark] = name
+        if trials:
+            self.marks[_mark(study, min(trials, key=lambda trial: trial.number))] = name
         for trial in trials:
             for parameter, distribution in trial.distributions.items():
                 self._asked[parameter].append(distribution)
@@ -187,7 +189,7 @@ class _Found:
 def _read_studies(sources: Any) -> _Found | None:
     """What is read of studies, and of what is given along with them; None without a study.
 
-    Of a storage unusable studies are left out, not refused, and so are those given with it.
+    Of a storage unusable studies are left out, not refused; those given with it are picked.
     """
     named = [(None, sources)] if isinstance(sources, str) else named_sources(sources) or []
     stored = [_is_stored(source) for _, source in named]
@@ -199,7 +201,8 @@ def _read_studies(sources: Any) -> _Found | None:
             found.add_tasks(_read_other(source, given))
             continue
         for study in studies_in(source) if given is None else [one_study(source)]:
-            found.add_study(study, task_name(study) if given is None else given)
+            name = task_name(study) if given is None else given
+            found.add_study(study, name, picked=not is_stored)
     return found
 
 
@@ -209,9 +212,10 @@ def _read_other(source: Any, name: str | None) -> list[TaskRecord]:
         return found
     if name is not None:
         raise TypeError(f"{_BY_NAME}, got {describe(source)} as {name!r}.")
+    hint = hint_of_kind([source]) if isinstance(source, str) and source in LEARNERS else ""
     raise TypeError(
         "Expected optuna studies, a storage, its address or its journal file, records of tasks,"
-        f" searches of another framework, or several of them, got {describe(source)}."
+        f" searches of another framework, or several of them, got {describe(source)}.{hint}"
     )
 
 
@@ -253,11 +257,18 @@ def _is_store(address: str) -> bool:
     return bool(tables) and not holds_studies(tables)
 
 
-def _mark(study: Study) -> str:
-    """Identity of a study in any storage; empty as long as it has no trial."""
-    # A copy in another storage has another id, but the same name and first trial.
-    trials = study.get_trials(deepcopy=False)
-    return f"{study.study_name} {key_of(trials[0])}" if trials else ""
+def _find(study: Study, marks: Mapping[str, str]) -> str | None:
+    """The name under which a study was read; None if it was not."""
+    # One of the finished trials: an earlier one may have ended since the study was read.
+    known = (marks.get(_mark(study, trial)) for trial in finished_trials(study))
+    return next((name for name in known if name is not None), None)
+
+
+def _mark(study: Study, trial: FrozenTrial) -> str:
+    """Identity of a study in any storage, by one of its finished trials."""
+    # A copy in another storage has another id, but the same name and trials. The key of a trial
+    # that waits changes when it begins.
+    return f"{study.study_name} {key_of(trial)}"
 
 
 def _widest(distributions: Sequence[BaseDistribution]) -> BaseDistribution | None:

@@ -145,11 +145,13 @@ def _read_place(memory: str | os.PathLike[str]) -> Known:
 
 def hint_of_kind(given: Any) -> str:
     """What to do with a frame of runs, several names or a seed; empty for anything else."""
-    if isinstance(given, list | tuple) and given and all(isinstance(item, str) for item in given):
-        if names := [name for name in given if name in LEARNERS]:
+    if isinstance(given, list | tuple) and given:
+        texts = [item for item in given if isinstance(item, str)]
+        if names := [name for name in texts if name in LEARNERS]:
             listed = ", ".join(f"*bundled({name!r}).records()" for name in names)
-            return f" The records of several bundled memories are a memory: [{listed}]."
-        return f" The first item is the text {given[0]!r}, which is no address of a storage."
+            return f" In a list the records of bundled memories are a memory: [{listed}]."
+        if len(texts) == len(given):
+            return f" The first item is the text {given[0]!r}, which is no address of a storage."
     if not hasattr(given, "columns"):
         return hint_of_seed(given)
     return (

@@ -25,7 +25,7 @@ from optuna.storages.journal import JournalFileBackend
 from smac import RandomFacade, Scenario
 
 from automl_plugins import frameworks
-from automl_plugins.meta import MetaStore, TaskRecord
+from automl_plugins.meta import MetaStore, TaskRecord, bundled
 from automl_plugins.meta.memories import TaskMemory, names_of, read_memory
 from automl_plugins.meta.store import StoreError
 
@@ -221,6 +221,31 @@ def test_what_is_no_source_is_refused_along_with_others(door: str) -> None:
             DOORS[door](memory)
     with pytest.raises(ValueError, match="give the Scenario a name"):
         DOORS[door](run_history())
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_study_of_several_objectives_is_refused_where_it_was_picked(
+    door: str, tmp_path: Path
+) -> None:
+    """Whatever else is given: other studies, or a storage, in which one is left out."""
+    storage = f"sqlite:///{tmp_path / 'studies.db'}"
+    study("one", storage=storage)
+    directions: Any = ["minimize", "maximize"]
+    optuna.create_study(study_name="two", storage=storage, directions=directions)
+    assert DOORS[door](storage) == DOORS[door]([storage]) == ("one",)
+    picked = optuna.create_study(directions=directions)
+    for memory in ([picked, study("s")], [picked, storage], [storage, picked]):
+        with pytest.raises(ValueError, match="2 objectives"):
+            DOORS[door](memory)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_the_name_of_a_bundled_memory_stands_alone(door: str) -> None:
+    told = r"got .*\. In a list .* are a memory: \[\*bundled\('svm'\)\.records\(\)\]"
+    for memory in (["svm", study("s")], [record("r"), "svm"], ["svm"]):
+        with pytest.raises(TypeError, match=f"(?i){told}"):
+            DOORS[door](memory)
+    assert {"s", "australian"} <= {*DOORS[door]([*bundled("svm").records(), study("s")])}
 
 
 def test_a_name_is_given_to_one_task(places: dict[str, tuple[Any, Names]]) -> None:

@@ -85,6 +85,29 @@ def test_a_study_of_the_same_name_in_another_storage_is_a_source() -> None:
     assert left_out([twin, other]) == {"churn of 2024"}
 
 
+@pytest.mark.parametrize("first", ["waits", "runs"])
+def test_a_study_knows_itself_though_its_first_trial_had_not_ended(first: str) -> None:
+    study, other = optuna.create_study(study_name="churn"), studied("b", bowl, seed=1)
+    study.enqueue_trial({"x": 1.0, "i": 2})
+    running = study.ask() if first == "runs" else None
+    study.add_trials(studied("churn", bowl).trials)
+    sources = read_sources([study, other])
+    study.tell(running or study.ask(), 3.0)
+    assert "churn" in sources.without(study).exclude
+
+
+def test_studies_that_wait_for_their_first_trial_are_not_the_same(
+    log: pytest.LogCaptureFixture,
+) -> None:
+    studies = []
+    for seed in (0, 1):
+        studies.append(optuna.create_study(study_name="churn"))
+        studies[-1].enqueue_trial({"x": 1.0, "i": 2})
+        studies[-1].add_trials(studied("churn", bowl, seed=seed).trials)
+    memory = read_sources({"a": studies[0], "b": studies[1]}).memory
+    assert memory.names == ("a", "b") and "left out" not in log.text
+
+
 def test_memories_in_every_form(tmp_path: Path) -> None:
     studies = earlier(2)
     dataset = meta_dataset_from_studies([studied("a", bowl), studied("b", bowl, seed=1)])
