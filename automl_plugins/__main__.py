@@ -79,7 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130  # as shells have it
     except (ValueError, TypeError, OSError, ImportError) as error:
         _drop_output()
-        print(f"{name}: {one_line(str(error))}", file=sys.stderr)
+        notes = (f"({note})" for note in getattr(error, "__notes__", ()))
+        print(f"{name}: {one_line(' '.join([str(error), *notes]))}", file=sys.stderr)
         return 2
     return code or 0
 

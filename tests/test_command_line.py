@@ -15,6 +15,7 @@ import time
 import tomllib
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import optuna
@@ -234,6 +235,10 @@ def test_paths_of_a_replay_may_begin_at_home(
         ('group = "data"', "group = [1]", "group takes the name of a column as text; got <list"),
         ('loss = "score"', "loss = 3", "loss takes the name of a column as text; got 3"),
         ("maximize = true", 'maximize = "no"', "maximize must be True or False, got 'no'"),
+        ('grid = ["C"]', "grid = 3", "[tables.grid]: grid takes names of columns; got 3"),
+        ('grid = ["C"]', "log = 3", "[tables.grid]: log takes 'auto' or names of columns; got 3"),
+        ('grid = ["C"]', "parameters = 3", "parameters takes names of columns; got 3"),
+        ('grid = ["C"]', "none = 3", "none takes the text that stands for None; got 3"),
         ("maximize = true", "curves = 3", "curves takes names of columns by step; got 3"),
         ("maximize", "maximise", "no argument maximise; it takes file, group, loss, "),
         ("maximize = true", 'space = "s.json"', "no argument space (space: it is inferred)"),
@@ -256,6 +261,18 @@ def test_replay_refuses(capsys: Printed, folder: Path, old: str, new: str, messa
     assert main(["replay", "replay.toml"]) == 2
     assert message in capsys.readouterr().err
     assert not (folder / "out").exists()
+
+
+def test_a_method_that_fails_is_named(
+    capsys: Printed, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: Any) -> None:
+        raise ValueError("out of ideas")
+
+    monkeypatch.setattr(optuna.samplers.TPESampler, "sample_independent", fail)
+    assert main(["replay", "replay.toml"]) == 2
+    told = "replay: out of ideas (Method 'tpe' failed on table 'grid/x' with seed 0.)"
+    assert told in capsys.readouterr().err
 
 
 # --- store ----------------------------------------------------------------------------------

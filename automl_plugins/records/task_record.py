@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins._arguments import check_flag, describe, repeated
+from automl_plugins._arguments import check_flag, check_kind, describe, repeated
 from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.records.checks import as_floats, check_seconds, check_shape, refuse_rows
 from automl_plugins.records.trial import (
@@ -255,6 +255,7 @@ def parameter_columns(
         )
     if isinstance(parameters, str):
         raise TypeError(f"parameters must be names of columns: [{parameters!r}].")
+    check_kind("parameters", parameters, Iterable | None, "names of columns")
     columns = list(frame.columns)
     if parameters is None:
         parameters = [c for c in columns if c not in measured]

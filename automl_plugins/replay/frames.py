@@ -11,7 +11,7 @@ import numpy as np
 from ConfigSpace import ConfigurationSpace, Constant, OrdinalHyperparameter
 from ConfigSpace.hyperparameters import FloatHyperparameter, Hyperparameter, IntegerHyperparameter
 
-from automl_plugins._arguments import repeated
+from automl_plugins._arguments import check_kind, repeated
 from automl_plugins.arrays import FloatArray
 from automl_plugins.records.trial import Status, Trial, fail_violating
 from automl_plugins.spaces.choices import categorical
@@ -57,7 +57,10 @@ def infer_space(
         ValueError: If ``log`` or ``grid`` names a column that is not numerical, or ``log`` one
             with values <= 0; if a column is empty, or has a number that is infinite or too large
             for a float; if no cell has the text ``none``.
+        TypeError: If ``log`` or ``grid`` are no names, or ``none`` is no text.
     """
+    check_kind("log", log, Iterable, "'auto' or names of columns")
+    check_kind("grid", grid, Iterable, "names of columns")
     frame = frame.rename(columns=str)
     if twice := repeated(frame.columns):
         raise ValueError(f"The frame has more than one column {', '.join(map(repr, twice))}.")
@@ -197,7 +200,9 @@ def cells_of(frame: pd.DataFrame, none: str | None = None) -> dict[str, list[Any
 
     Raises:
         ValueError: If no cell has the text ``none``.
+        TypeError: If ``none`` is no text.
     """
+    check_kind("none", none, str | None, "the text that stands for None")
     cells = {
         str(c): [
             ABSENT if kind_of(value) in ("none", "missing") else plain(value)

@@ -27,7 +27,7 @@ from automl_plugins.records.trial import Trial, column_of
 
 from .csv_files import read_runs
 from .simulation import Budget, Evaluation, Simulation, as_method, regret
-from .table import Table
+from .table import Table, notes_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,6 +115,7 @@ def replay(
         ValueError: For an illegal budget, names that occur twice, a budget in seconds for a table
             without seconds, or a proposal outside the search space.
         TypeError: For an optimizer or another argument of an unknown kind.
+        Exception: What a method raises, with a note on the method, the table and the seed.
     """
     for library in ("pandas", "tqdm"):
         require(library, needed_by="automl_plugins.replay", extra="evidence")
@@ -157,7 +158,7 @@ def replay(
     chosen = [frames[job.key] for job in jobs if job.key in frames and len(frames[job.key])]
     empty = pd.DataFrame(columns=list(REPLAY_COLUMNS))
     runs = pd.concat(chosen, ignore_index=True) if chosen else empty
-    runs.attrs["notes"] = _notes_of(tables)
+    runs.attrs["notes"] = notes_of(tables)
     return runs
 
 
@@ -176,19 +177,6 @@ def _frames_of(
         by_search: Any = read_runs(journal.path).groupby(["table", "method", "seed"], sort=False)
         frames = dict(iter(by_search))
     return frames
-
-
-def _notes_of(tables: Sequence[Table]) -> list[str]:
-    """The notes of the tables: each note once, with the names of its tables."""
-    assumed: dict[str, list[str]] = {}
-    for table in tables:
-        for note in table.notes:
-            assumed.setdefault(note, []).append(table.name)
-    notes = []
-    for note, names in assumed.items():
-        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        notes.append(f"Table {', '.join(names[:3])}{more}: {note}")
-    return notes
 
 
 def _methods(optimizer: Any) -> dict[str, Method]:
@@ -289,10 +277,16 @@ def _run(job: _Job) -> tuple[Key, pd.DataFrame]:
         job.table.steps,
         job.budget.seconds if job.in_seconds else None,
     )
-    optimizer = job.method.start(problem)
+    optimizer = None
     try:
+        optimizer = job.method.start(problem)
         simulation = Simulation(job.table, optimizer, job.budget)
         evaluations = simulation.run()
+    except Exception as error:  # a method may be anybody's
+        error.add_note(
+            f"Method {job.label!r} failed on table {job.table.name!r} with seed {job.seed}."
+        )
+        raise
     finally:
         if (close := getattr(optimizer, "close", None)) is not None:
             close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -123,11 +123,14 @@ class Table:
 
         Raises:
             ValueError: For unknown columns, or any error of ``Table``.
-            TypeError: If ``maximize`` is no bool, or columns by step are no mapping.
+            TypeError: For an argument of another kind.
         """
         if repeats not in (None, "mean"):
             raise ValueError(f"repeats must be None or 'mean', got {repeats!r}.")
         check_flag("maximize", maximize)
+        check_kind("space", space, ConfigurationSpace | None, "a ConfigurationSpace or None")
+        for argument, column in (("loss", loss), ("seconds", seconds)):
+            check_kind(argument, column, Hashable, "the name of a column")
         curves = _by_step("curves", curves or {})
         curve_seconds = _by_step("curve_seconds", curve_seconds or {})
         if curve_seconds and set(curve_seconds) != set(curves):
@@ -358,6 +361,19 @@ class Table:
             ValueError: If an active hyperparameter has no value or an illegal one.
         """
         return self._recorded.find(config)
+
+
+def notes_of(tables: Sequence[Table]) -> list[str]:
+    """The notes of the tables: each note once, with the names of its tables."""
+    assumed: dict[str, list[str]] = {}
+    for table in tables:
+        for note in table.notes:
+            assumed.setdefault(note, []).append(table.name)
+    notes = []
+    for note, names in assumed.items():
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        notes.append(f"Table {', '.join(names[:3])}{more}: {note}")
+    return notes
 
 
 def share_at(steps: Sequence[float], k: int) -> float:

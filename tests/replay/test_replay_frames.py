@@ -585,6 +585,25 @@ def test_columns_that_span_decades_are_on_a_log_scale_and_the_table_says_so() ->
         table_of(columns, grid="C")
 
 
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"log": 3}, r"log takes 'auto' or names of columns; got 3\."),
+        ({"log": None}, r"log takes 'auto' or names of columns; got None\."),
+        ({"grid": True}, r"grid takes names of columns; got True\."),
+        ({"parameters": 3}, r"parameters takes names of columns; got 3\."),
+        ({"none": 3}, r"none takes the text that stands for None; got 3\."),
+        ({"space": {"x": 3}}, r"space takes a ConfigurationSpace.*; got <dict of 1>\."),
+        ({"loss": ["loss"]}, r"loss takes the name of a column; got <list of 1>\."),
+        ({"seconds": ["loss"]}, r"seconds takes the name of a column; got <list of 1>\."),
+    ],
+)
+def test_settings_of_another_kind_are_refused(settings: dict[str, Any], message: str) -> None:
+    frame = pd.DataFrame({"x": [0.1, 0.2], "loss": [1.0, 2.0]})
+    with pytest.raises(TypeError, match=message):
+        Table.from_frame(frame, **{"name": "t", "loss": "loss", **settings})
+
+
 # --- None -----------------------------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ from ConfigSpace import ConfigurationSpace, Integer
 from effort import count_calls
 from pandas.testing import assert_frame_equal
 
-from automl_plugins.replay import Outcome, Proposal, Record, Table, read_runs, replay
+from automl_plugins.replay import Outcome, Problem, Proposal, Record, Table, read_runs, replay
 from automl_plugins.replay.runs import REPLAY_COLUMNS, search_seed
 
 NAN = math.nan
@@ -42,6 +42,41 @@ def at_low(
     space: ConfigurationSpace, records: Sequence[Record], rng: np.random.Generator
 ) -> Mapping[str, Any]:
     return {"n": int(rng.integers(10))}
+
+
+class Failing:
+    """A method that fails when it is asked, started or told."""
+
+    name = "failing"
+
+    def __init__(self, when: str) -> None:
+        self.when = when
+
+    def start(self, problem: Problem) -> Failing:
+        self._step("start")
+        return self
+
+    def ask(self) -> Proposal:
+        self._step("ask")
+        return Proposal({"n": 1})
+
+    def tell(self, proposal: Proposal, outcome: Outcome) -> None:
+        self._step("tell")
+
+    def _step(self, name: str) -> None:
+        if name == self.when:
+            raise RuntimeError("out of ideas")
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("when", ["start", "ask", "tell"])
+def test_an_error_of_a_method_says_which_one_it_was_on_which_problem(
+    when: str, n_jobs: int
+) -> None:
+    methods = {"fine": at_random, "bad": Failing(when)}
+    with pytest.raises(RuntimeError, match="out of ideas") as raised:
+        run(methods, [table_of("one")], seed=[7], n_jobs=n_jobs)
+    assert raised.value.__notes__ == ["Method 'bad' failed on table 'one' with seed 7."]
 
 
 # --- seeds ----------------------------------------------------------------------------------
