@@ -7,7 +7,7 @@ import inspect
 import math
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -76,7 +76,16 @@ def example(value: Any) -> str:
     return _TRIALS.sub(rf"\1={_FEW}", _SECONDS.sub(r"\1=1", code))
 
 
+def options_of(value: Any) -> Mapping[str, inspect.Parameter]:
+    """The arguments that may be given by name; none of what is no function or class."""
+    try:
+        return inspect.signature(value).parameters
+    except ValueError:
+        return {}
+
+
 PUBLIC = public()
+ADAPTED = [name for name in PUBLIC if name.startswith("automl_plugins.adapters")]
 
 
 @pytest.mark.parametrize("name", [n for n, (_, v) in PUBLIC.items() if inspect.isclass(v)])
@@ -87,7 +96,7 @@ def test_every_public_class_has_an_example(name: str) -> None:
     assert value.__doc__ not in inherited
 
 
-@pytest.mark.parametrize("name", [n for n in PUBLIC if n.startswith("automl_plugins.adapters")])
+@pytest.mark.parametrize("name", ADAPTED)
 def test_every_argument_is_described(name: str) -> None:
     value = PUBLIC[name][1]
     described = read_arguments(value)
@@ -95,6 +104,18 @@ def test_every_argument_is_described(name: str) -> None:
     named = [p for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
     silent = [p.name for p in named if p.kind != p.POSITIONAL_ONLY and not described.get(p.name)]
     assert not silent
+
+
+LEARNING = [n for n in ADAPTED if "memory" in options_of(PUBLIC[n][1])]
+
+
+@pytest.mark.parametrize("name", LEARNING)
+def test_what_a_memory_may_be_is_said_where_it_is_given(name: str) -> None:
+    value = PUBLIC[name][1]
+    described = read_arguments(value)["memory"]
+    assert "MetaStore" in described and "bundled" in described and "records" in described
+    if options_of(value)["memory"].default == "auto":
+        assert '``"auto"`` takes' in described and "None for" in described
 
 
 # --- what the user of an example has ---------------------------------------------------------

@@ -109,13 +109,15 @@ class AutoSampler(TransferSampler):
     much each was trusted.
 
     Args:
-        memory: See ``TSTSampler``. ``"auto"`` takes the bundled memory of a learner
-            if the objective asks for at least two of its hyperparameters, by their names in the
-            learner's library, and if these are at least half of all; the log names it. A search
-            among several algorithms is of no learner: where there is a choice that the learner
-            has not, the memory waits until two of its options are complete. Without
-            ``search_space`` the names are known from the second trial on. None for a search
-            without a memory.
+        memory: The earlier tasks: studies, storages or their addresses, records of tasks and
+            searches of other frameworks, one or several; or a ``MetaStore``, its path or address,
+            a ``MetaDataset``, or the name of a bundled memory (more under ``TSTSampler``).
+            ``"auto"`` takes the bundled memory of a learner if the objective asks for at least
+            two of its hyperparameters, by their names in the learner's library, and if these are
+            at least half of all; the log names it. A search among several algorithms is of no
+            learner: where there is a choice that the learner has not, the memory waits until two
+            of its options are complete. Without ``search_space`` the names are known from the
+            second trial on. None for a search without a memory.
         cost: See ``ProposerSampler``. If given, the gain is divided by the predicted seconds.
 
     Raises:

@@ -197,7 +197,8 @@ class KNNInitialDesign(MetaInitialDesign):
 
     Args:
         scenario: The scenario.
-        memory: The memory.
+        memory: As ``MetaInitialDesign`` takes it: such as a ``MetaStore``, records of tasks or the
+            name of a bundled memory.
         k: Number of suggestions; no more than the scenario has trials. None takes a quarter of
             the trials, as SMAC's own designs do, or ``max_ratio`` of them: at least one, at most
             25.
