@@ -31,6 +31,7 @@ from smac.runner.abstract_runner import AbstractRunner
 from smac.runner.dask_runner import DaskParallelRunner
 
 from automl_plugins.logs import hidden
+from automl_plugins.spaces.values import is_same_space
 
 from .continuing import BEGUN, continuation
 
@@ -211,7 +212,7 @@ class _Loop(SMBO):
         if not self._overwrite and self.exists(folder := scenario.output_directory):
             known = Scenario.load(folder)
             # Saving also writes the space, which what SMAC compares leaves out.
-            same_space = scenario.configspace == known.configspace
+            same_space = is_same_space(scenario.configspace, known.configspace)
             if same_space and scenario != known:
                 found = continuation(scenario, known)
             if found is not None:

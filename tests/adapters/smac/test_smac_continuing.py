@@ -19,7 +19,7 @@ from automl_plugins.adapters.smac import (
     ProposerConfigSelector,
     member_trust,
 )
-from ConfigSpace import Configuration
+from ConfigSpace import Categorical, Configuration, ConfigurationSpace, Float
 from smac import Scenario
 from smac.facade.abstract_facade import AbstractFacade
 from smac.initial_design import RandomInitialDesign
@@ -90,6 +90,28 @@ def test_a_run_is_continued_with_other_limits_and_with_nothing_else(
     monkeypatch.setattr("builtins.input", lambda question: "abort")
     with pytest.raises(RuntimeError, match="stopped by the user"):
         made(**limits, crash_cost=1.0)
+
+
+@pytest.mark.parametrize("changed", [[1.0, 0.5], [0.5, 1]], ids=str)
+def test_a_run_is_not_continued_with_choices_of_another_kind_or_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: list[float]
+) -> None:
+    """They are equal for ConfigSpace, but 1 may mean one feature and 1.0 all of them."""
+
+    def made(choices: list[float], n_trials: int) -> Any:
+        space = ConfigurationSpace()
+        space.add(Categorical("features", choices, default=0.5), Float("x", (0.0, 1.0)))
+        return GBQRFacade(
+            Scenario(space, name="mine", n_trials=n_trials, output_directory=tmp_path),
+            lambda config, seed=0: config["x"],
+            logging_level=False,
+        )
+
+    search(made([1, 0.5], 3))
+    monkeypatch.setattr("builtins.input", lambda question: "abort")
+    assert len(made([1, 0.5], 4).runhistory) == 3
+    with pytest.raises(RuntimeError, match="stopped by the user"):
+        made(changed, 5)
 
 
 @pytest.mark.parametrize("again", ["same", "new"])
