@@ -167,9 +167,17 @@ class Cells(Arms):
         return [i for i, place in enumerate(self.places) if own.items() <= place.items()]
 
     def narrow(self, index: int, name: str, distribution: BaseDistribution) -> BaseDistribution:
-        if self.whole.get(name) != distribution:  # its range has changed
+        whole = self.whole.get(name)
+        if whole != distribution:  # its range has changed
             return distribution
-        return self.parts[name][self.places[index][name]]
+        place = self.places[index][name]
+        part = self.parts[name][place]
+        # For Optuna 1 is 1.0 and True, and the objective asks for one of them.
+        if isinstance(distribution, CategoricalDistribution) and repr(whole) != repr(distribution):
+            assert isinstance(part, CategoricalDistribution)
+            first = int(self.cuts[name][place - 1]) if place else 0
+            return CategoricalDistribution(distribution.choices[first:][: len(part.choices)])
+        return part
 
     def narrow_trial(self, index: int, trial: FrozenTrial) -> FrozenTrial:
         own = copy.copy(trial)

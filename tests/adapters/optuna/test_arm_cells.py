@@ -114,6 +114,29 @@ def test_every_configuration_lies_in_one_cell() -> None:
             assert _private.contains(part, part.to_internal_repr(value))
 
 
+@pytest.mark.parametrize("inner", [None, RandomSampler(seed=0)])
+def test_a_cell_has_the_choices_that_the_objective_asks_for(inner: Any) -> None:
+    """1 may mean one feature and 1.0 all of them; for Optuna they are equal."""
+    split = {"features": 2}
+
+    def search(choices: list[Any], n: int) -> list[Any]:
+        sampler = BOASFSampler(split=split, n_trials=20, inner=inner, seed=0)
+        study.sampler = sampler
+        asked = []
+
+        def objective(trial: optuna.Trial) -> float:
+            asked.append(trial.suggest_categorical("features", choices))
+            return trial.suggest_float("x", 0, 1)
+
+        study.optimize(objective, n)
+        return asked
+
+    study = optuna.create_study()
+    first, then = search([1, True, 0.5, "sqrt"], 2), search([1.0, 1.0, 0.5, "sqrt"], 12)
+    assert {*map(type, first)} <= {int, bool, float, str}
+    assert {*map(type, then)} == {float, str} and 1.0 in then and 0.5 in then
+
+
 @pytest.mark.parametrize(
     ("distribution", "firsts"),
     [
