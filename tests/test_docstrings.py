@@ -10,7 +10,8 @@ import textwrap
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
+from unittest.mock import MagicMock
 
 import hyperopt
 import numpy as np
@@ -116,6 +117,27 @@ def test_what_a_memory_may_be_is_said_where_it_is_given(name: str) -> None:
     assert "MetaStore" in described and "bundled" in described and "records" in described
     if options_of(value)["memory"].default == "auto":
         assert '``"auto"`` takes' in described and "None for" in described
+
+
+#: What hints name that is imported for type checkers only, and why.
+FOR_CHECKERS = {
+    "pd": "pandas is an optional library",
+    "go": "plotly is an optional library",
+    "MetaLearner": "most searches have no meta-learner, and LightGBM is slow",
+    "MatrixFactorization": "most searches do not factorise, and it loads much",
+    "DistanceAware": "scikit-learn is slow, and a recipe needs it once it makes a model",
+    "Distance": "scikit-learn is slow, and a recipe needs it once it makes a model",
+}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_type_hints_can_be_read(name: str) -> None:
+    value = PUBLIC[name][1]
+    members = [f for n, f in inspect.getmembers(value) if not n.startswith("_")]
+    stand_ins = {name: MagicMock() for name in FOR_CHECKERS}
+    for owner in [value, *(members if inspect.isclass(value) else ())]:
+        if inspect.isclass(owner) or inspect.isfunction(owner) or inspect.ismethod(owner):
+            get_type_hints(owner, localns=stand_ins)
 
 
 # --- what the user of an example has ---------------------------------------------------------

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ from automl_plugins.frameworks import (
     adapter_of,
     ask_adapter,
 )
-from automl_plugins.proposers.proposal import SurrogateFailure, ask, propose_randomly
+from automl_plugins.proposers.proposal import Proposer, SurrogateFailure, ask, propose_randomly
 from automl_plugins.records.history import History
 from automl_plugins.records.scores import rescale
 from automl_plugins.records.trial import Status
@@ -38,9 +38,6 @@ from automl_plugins.streams import Streams
 
 from .lookup import Answer
 from .table import Table, share_at
-
-if TYPE_CHECKING:
-    from automl_plugins.proposers.proposal import Proposer
 
 _logger = logging.getLogger(__name__)
 
@@ -229,7 +226,7 @@ class Record(NamedTuple):
     status: Status
 
 
-ProposerFactory = Callable[[Problem], "Proposer"]
+ProposerFactory = Callable[[Problem], Proposer]
 Propose = Callable[
     [ConfigurationSpace, Sequence[Record], np.random.Generator], Mapping[str, Any] | None
 ]

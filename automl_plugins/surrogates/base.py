@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +21,7 @@ from scipy.special import log_ndtr, ndtr
 
 from automl_plugins.arrays import FloatArray, IndexArray
 from automl_plugins.records.checks import check_shape, refuse_rows
-
-if TYPE_CHECKING:
-    from automl_plugins.spaces.vector_space import VectorSpace
+from automl_plugins.spaces.vector_space import VectorSpace
 
 S = TypeVar("S")
 Seed = int | np.random.Generator | None
