@@ -13,7 +13,14 @@ from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.choices import DECODERS, ENCODERS, categorical
 from automl_plugins.spaces.ranges import float_range, integer_range
 from automl_plugins.spaces.restriction import Range, domain_of
-from automl_plugins.spaces.values import are_identical, choices_of, index_of, kind_of, same
+from automl_plugins.spaces.values import (
+    are_identical,
+    choices_of,
+    index_of,
+    is_same_space,
+    kind_of,
+    same,
+)
 
 
 @np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
@@ -33,7 +40,8 @@ def union_space(records: Sequence[TaskRecord]) -> ConfigurationSpace:
                 f"Task {record.name!r} has no search space: pass the space that the"
                 " runs should be aligned to."
             )
-        if not any(_holds(known, record.space) for known in spaces):
+        # In any order: the union has their values, not their vectors.
+        if not any(is_same_space(known, record.space, agree=_holds) for known in spaces):
             spaces.append(record.space)
     if len(spaces) == 1:
         return spaces[0]
@@ -67,22 +75,14 @@ def _in_all(lists: list[list[Any]]) -> list[Any]:
     return [item for item in lists[0] if all(is_in(item, other) for other in lists[1:])]
 
 
-def _holds(known: ConfigurationSpace, space: ConfigurationSpace) -> bool:
-    """Whether a space is equal to a known one, which has all its choices."""
-    if known is space:
-        return True
-    return known == space and all(map(_has_choices, known.values(), space.values()))
-
-
-def _has_choices(known: Hyperparameter[Any, Any], other: Hyperparameter[Any, Any]) -> bool:
-    """Whether a hyperparameter has the choices of one that is equal by ==, for which 1 is True."""
-    choices = choices_of(known) or ()
-    return all(index_of(choices, value) is not None for value in choices_of(other) or ())
+def _holds(known: Sequence[Any] | None, choices: Sequence[Any] | None) -> bool:
+    """Whether all ``choices`` are among the known ones, where True is not 1; None has none."""
+    return all(index_of(known or (), value) is not None for value in choices or ())
 
 
 def _widest(name: str, found: list[Hyperparameter[Any, Any]]) -> Hyperparameter[Any, Any]:
     first = found[0]
-    if all(first == hp and _has_choices(first, hp) for hp in found):
+    if all(first == hp and _holds(choices_of(first), choices_of(hp)) for hp in found):
         return first
     if ranges := [known for hp in found if (known := _range(hp)) is not None]:
         if len(ranges) == len(found):

@@ -296,14 +296,20 @@ def choices_of(hyperparameter: Hyperparameter[Any, Any]) -> list[Any] | None:
     return None
 
 
-def is_same_space(a: ConfigurationSpace, b: ConfigurationSpace) -> bool:
+def is_same_space(
+    a: ConfigurationSpace,
+    b: ConfigurationSpace,
+    *,
+    agree: Callable[[Any, Any], bool] = are_identical,
+) -> bool:
     """Whether two spaces are equal, and a vector of one is the same configuration of the other.
 
-    For ConfigSpace choices are equal in any order, 1 is True, and 100 is 100.0.
+    For ConfigSpace choices are equal in any order, 1 is True, and 100 is 100.0. ``agree`` is
+    another rule for the ``choices_of`` a hyperparameter in the two spaces.
     """
     if a is b:
         return True
-    return a == b and all(are_identical(choices_of(a[name]), choices_of(b[name])) for name in a)
+    return a == b and all(agree(choices_of(a[name]), choices_of(b[name])) for name in a)
 
 
 # --- vectors ---------------------------------------------------------------------------------
