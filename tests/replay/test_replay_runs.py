@@ -44,28 +44,29 @@ def at_low(
     return {"n": int(rng.integers(10))}
 
 
-class Failing:
-    """A method that fails when it is asked, started or told."""
+def failing(step: str) -> Any:
+    """A method that fails when it is started, asked or told."""
 
-    name = "failing"
+    # Within a function, for a worker process cannot import this module.
+    class Failing:
+        name = "failing"
 
-    def __init__(self, when: str) -> None:
-        self.when = when
+        def start(self, problem: Problem) -> Failing:
+            self.take("start")
+            return self
 
-    def start(self, problem: Problem) -> Failing:
-        self._step("start")
-        return self
+        def ask(self) -> Proposal:
+            self.take("ask")
+            return Proposal({"n": 1})
 
-    def ask(self) -> Proposal:
-        self._step("ask")
-        return Proposal({"n": 1})
+        def tell(self, proposal: Proposal, outcome: Outcome) -> None:
+            self.take("tell")
 
-    def tell(self, proposal: Proposal, outcome: Outcome) -> None:
-        self._step("tell")
+        def take(self, name: str) -> None:
+            if name == step:
+                raise RuntimeError("out of ideas")
 
-    def _step(self, name: str) -> None:
-        if name == self.when:
-            raise RuntimeError("out of ideas")
+    return Failing()
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -73,7 +74,7 @@ class Failing:
 def test_an_error_of_a_method_says_which_one_it_was_on_which_problem(
     when: str, n_jobs: int
 ) -> None:
-    methods = {"fine": at_random, "bad": Failing(when)}
+    methods = {"fine": at_random, "bad": failing(when)}
     with pytest.raises(RuntimeError, match="out of ideas") as raised:
         run(methods, [table_of("one")], seed=[7], n_jobs=n_jobs)
     assert raised.value.__notes__ == ["Method 'bad' failed on table 'one' with seed 7."]
