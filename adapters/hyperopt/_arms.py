@@ -32,8 +32,8 @@ from automl_plugins.streams import Streams
 
 from ._pyll import Interval, Part, find_needed, find_switched, label_of, labels, restrict
 from ._views import ArmDomain, Place, View
-from .proposing import Suggest
 from .space import PyllSpace, translate
+from .suggest import Suggest
 from .trials import NOTE, Document, inner_note, note_of, values_of
 
 #: Active hyperparameters of a trial: value by label.

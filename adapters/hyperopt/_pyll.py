@@ -1,21 +1,4 @@
-"""Hyperopt's expressions: their nodes, restricted copies, and expressions of ConfigSpace spaces.
-
-============================  ==================================================================
-ConfigSpace                   Hyperopt
-============================  ==================================================================
-categorical                   ``hp.choice``, with weights ``hp.pchoice``, of the values; of dicts
-                              if others are active under some of them only
-ordinal                       the index, ``hp.quniform``
-float                         ``hp.uniform``, ``hp.loguniform``
-integer                       ``hp.quniform``, ``hp.qloguniform``, all values equally likely
-normal, normal integer        ``hp.normal``, ``hp.qnormal``, clipped to the bounds; like a float
-                              or an integer if these cut off more than 5 %, or on a log scale
-beta, beta integer            like a float or an integer
-constant                      its value
-============================  ==================================================================
-
-Integers and ordinals are not ``hp.randint``: TPE treats its values as unordered categories.
-"""
+"""Hyperopt's expressions: their nodes and choices, and copies that are restricted to parts."""
 
 from __future__ import annotations
 
@@ -24,28 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ConfigSpace import ConfigurationSpace
-from ConfigSpace.hyperparameters import (
-    CategoricalHyperparameter,
-    Constant,
-    IntegerHyperparameter,
-    NormalFloatHyperparameter,
-    NormalIntegerHyperparameter,
-    OrdinalHyperparameter,
-)
-from hyperopt import hp, pyll
+from hyperopt import pyll
 
-from automl_plugins._arguments import check_kind
 from automl_plugins.records.trial import as_number
-from automl_plugins.spaces.branches import options_of
-from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import plain
 
 #: Keys whose value names an option that is a dict, in order of preference.
 _NAMING = ("type", "name", "model", "algorithm", "classifier", "estimator", "kind")
 _PLAIN = (str, int, float, bool, type(None))
 _MOST_TEXT = 80  # characters of a constant that is written out
-_HALF = 0.49999  # a rounding interval, open at both ends
 # A proposer may take the very end of a range, which belongs to the next part, or is rounded into
 # it: the range of a part keeps away from the others by these shares of its width, or of ``q``.
 _INSIDE, _INSIDE_STEP = 1e-9, 1e-6
@@ -360,88 +330,3 @@ def _restrict_param(param: Any, part: Part) -> Any:
             low, high = low + margin, high - margin
         ends = [max(first, low), min(last, high)] + ([] if q is None else [q])
     return pyll.scope.hyperopt_param(label, getattr(pyll.scope, node.name)(*ends))
-
-
-# --- of a ConfigSpace space ------------------------------------------------------------------
-
-
-def expression(space: ConfigurationSpace) -> dict[str, Any]:
-    """A Hyperopt search space: nodes by the name of the hyperparameter, which is the label.
-
-    A hyperparameter whose only parent is categorical is nested in the parent's options: the
-    objective gets ``{"kernel": {"kernel": "rbf", "gamma": 0.1}}``. Hyperopt cannot nest by numbers
-    or by several parents: such a hyperparameter is a node of the first level, drawn every time. So
-    is one that needs a conditional parent not to have a value: it is active without the parent.
-    Forbidden clauses are lost. ``translate`` goes back, but for what is lost, and values with
-    nested ones that are not text: they are numbered.
-
-    Args:
-        space: The space to search.
-
-    Raises:
-        TypeError: For anything but a ``ConfigurationSpace``.
-
-    Example::
-
-        space = expression(ConfigurationSpace({"C": (0.01, 100.0), "kernel": ["rbf", "linear"]}))
-        fmin(lambda c: c["C"] if c["kernel"] == "rbf" else 50.0, space, algo=gbqr, max_evals=60)
-    """
-    check_kind("expression", space, ConfigurationSpace, "a ConfigurationSpace")
-    first: dict[str, Any] = {}
-    options: dict[str, list[dict[str, Any]]] = {  # by categorical: the nodes under each value
-        name: [{} for _ in parent.choices]
-        for name, parent in space.items()
-        if isinstance(parent, CategoricalHyperparameter)
-    }
-    for name in reversed(list(space.at)):  # children first
-        node = _node(space[name], options.get(name, []))
-        parents = {parent.name for parent in space.parents_of[name]}
-        only = parents.pop() if len(parents) == 1 else None
-        # "Not equal" also holds where the parent itself is not drawn, and nothing nested in it.
-        hidden = only is not None and space.parents_of[only] and is_active(space, name, {})
-        if only is not None and only in options and not hidden:
-            named = zip(options_of(space, only), options[only], strict=True)
-            for value, nested in named:
-                if is_active(space, name, {only: value}):
-                    nested[name] = node
-        else:
-            first[name] = node
-    return first or {"nothing to choose": 0}  # Hyperopt refuses an empty space
-
-
-def _node(hyperparameter: Any, options: Sequence[dict[str, Any]]) -> Any:
-    name = hyperparameter.name
-    if isinstance(hyperparameter, Constant):
-        return plain(hyperparameter.value)
-    if isinstance(hyperparameter, CategoricalHyperparameter):
-        values: list[Any] = [plain(value) for value in hyperparameter.choices]
-        if any(options):
-            values = [{name: v, **nested} for v, nested in zip(values, options, strict=True)]
-        if hyperparameter.weights is None:
-            return hp.choice(name, values)
-        weights = [float(p) for p in hyperparameter.probabilities]
-        return hp.pchoice(name, list(zip(weights, values, strict=True)))
-    if isinstance(hyperparameter, OrdinalHyperparameter):
-        return hp.quniform(name, -_HALF, len(hyperparameter.sequence) - 1 + _HALF, 1)
-    low, high = hyperparameter.lower, hyperparameter.upper
-    whole = isinstance(hyperparameter, IntegerHyperparameter)
-    if _is_normal(hyperparameter):
-        mean, deviation = float(hyperparameter.mu), float(hyperparameter.sigma)
-        return hp.qnormal(name, mean, deviation, 1) if whole else hp.normal(name, mean, deviation)
-    if whole:
-        low, high = low - _HALF, high + _HALF
-        if hyperparameter.log:
-            return hp.qloguniform(name, math.log(low), math.log(high), 1)
-        return hp.quniform(name, low, high, 1)
-    if hyperparameter.log:
-        return hp.loguniform(name, math.log(low), math.log(high))
-    return hp.uniform(name, float(low), float(high))
-
-
-def _is_normal(hyperparameter: Any) -> bool:
-    """Whether it is drawn from a normal distribution: bounds at least two deviations away."""
-    kinds = NormalFloatHyperparameter | NormalIntegerHyperparameter
-    if not isinstance(hyperparameter, kinds) or hyperparameter.log:
-        return False
-    room = min(hyperparameter.mu - hyperparameter.lower, hyperparameter.upper - hyperparameter.mu)
-    return bool(room >= 2 * hyperparameter.sigma)

@@ -3,10 +3,10 @@
 from automl_plugins.frameworks import Adapter
 
 from ._pulls import arm_report
+from .explain import member_trust, source_shares
 from .memory import curves, read_task, write_history
 from .replaying import optimizer
 from .space import is_space
-from .trials import member_trust, source_shares
 
 ADAPTER = Adapter(
     name="hyperopt",

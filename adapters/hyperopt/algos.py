@@ -35,7 +35,7 @@ from automl_plugins.streams import Streams
 
 from ._arms import Arms, ArmSpace, Split, Weights, arms_of, option_weights
 from ._pulls import Cost, Situation, last_search, read_pulls, read_rounds
-from .proposing import Algorithm, Suggest
+from .suggest import Algorithm, Suggest
 from .trials import NOTE, Document, new_document, outer_note, unique_number
 
 logger = logging.getLogger("automl_plugins.adapters.hyperopt.boasf")

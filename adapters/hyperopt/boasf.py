@@ -32,7 +32,7 @@ from ._pulls import Cost
 from ._pyll import choices, labels
 from ._run import EarlyStop, Run
 from .algos import Boasf, boasf
-from .proposing import Suggest
+from .suggest import Suggest
 from .trials import check_labels, check_trials, values_of
 
 logger = logging.getLogger(__name__)

@@ -1,6 +1,6 @@
-"""Suggest functions for ``fmin`` that also take their options by a call: ``gbqr(alpha=0.2)``.
+"""Suggest functions that ask a proposer of the core, and the memories that they take.
 
-Those of the recipes ask a proposer of the core. They cache one proposer for each search space and
+They cache one proposer for each search space and
 set of options; a proposal depends only on the trials, the seed and the number of the trial. The
 seed is the option, else that with which the search began: with another one at each trial, as
 ``fmin`` draws them, every model would have to be fitted anew each time.
@@ -11,16 +11,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from inspect import Parameter, Signature, signature
+from inspect import Parameter, signature
 from operator import itemgetter
-from typing import Any, Generic, ParamSpec, Self, TypeGuard, overload
+from typing import Any, TypeGuard
 from weakref import WeakKeyDictionary
 
 from hyperopt import Domain, Trials
 
 from automl_plugins import recipes
-from automl_plugins._arguments import describe, document_arguments, refuse_foreign
 from automl_plugins.formats import format_count
 from automl_plugins.frameworks import adapter_of
 from automl_plugins.meta.coverage import MemoryMismatch
@@ -45,6 +43,7 @@ from automl_plugins.streams import Streams
 from ._private import all_documents
 from ._views import ArmDomain, Place, source_of_view
 from .space import PyllSpace, translate
+from .suggest import Algorithm, P
 from .trials import (
     NOTE,
     PROPOSAL,
@@ -59,163 +58,6 @@ from .trials import (
 )
 
 logger = logging.getLogger(__name__)
-
-#: ``algo(new_ids, domain, trials, seed)`` returns trial documents.
-Suggest = Callable[..., list[Document]]
-P = ParamSpec("P")
-
-#: What options of Optuna's samplers and of ``tpe.suggest`` are called here.
-_CALLED_HERE = {
-    "n_startup_trials": "n_startup",
-    "n_startup_jobs": "n_startup",
-    "n_EI_candidates": "n_candidates",
-    "cost": "per_second",
-    "arm": "label",
-    "n_trials": "max_evals",
-    "seconds": "budget_seconds",
-}
-
-_PASSED = ("new_ids", "domain", "trials", "seed_of_call")  # arguments that ``fmin`` passes
-
-
-class _WithOptions(partial[Any]):
-    """A suggest function with options, among which ``seed`` wins over that of ``mix.suggest``."""
-
-    def __call__(self, /, *args: Any, **keywords: Any) -> Any:
-        if len(args) == 3 and "seed" in keywords:  # as ``hyperopt.mix`` calls it
-            args = (*args, keywords.pop("seed"))
-        return super().__call__(*args, **keywords)
-
-
-class Algorithm(Generic[P]):
-    """The suggest function of a method, whose options are the arguments of its class.
-
-    Called with options only, it checks them and returns a suggest function with these options;
-    those of ``functools.partial`` are checked at the first trial. The option ``seed`` replaces
-    what ``fmin`` draws from ``rstate``.
-
-    Args:
-        described: The class, whose name (in small letters) and documentation are taken; options
-            that it does not document are documented by the ``owners``. Its objects have
-            ``suggest(new_ids, domain, trials, streams)``.
-    """
-
-    def __init__(self, described: Callable[P, Any]) -> None:
-        self.described: Callable[..., Any] = described
-        self.__module__ = described.__module__
-        self.name = self.__name__ = self.__qualname__ = described.__name__.lower()
-
-    def __init_subclass__(cls, **arguments: Any) -> None:
-        """Write docstrings when they are read: importing an algorithm imports no recipe."""
-        super().__init_subclass__(**arguments)
-        cls.__doc__ = property(cls.document)  # type: ignore[assignment]
-
-    @property
-    def suggest(self) -> Self:
-        """The algorithm itself, for those who are used to ``tpe.suggest``."""
-        return self
-
-    def document(self) -> str | None:
-        """The docstring of ``described``, with the documentation of every option."""
-        return document_arguments({n: n for n in self._options}, self.described, *self.owners())
-
-    def check_options(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Return the options, with opened files; ``described`` raises for invalid ones."""
-        self.described(**options)
-        return options
-
-    def propose(
-        self,
-        new_ids: Sequence[int],
-        domain: Domain,
-        trials: Trials,
-        streams: Streams,
-        options: Mapping[str, Any],
-    ) -> list[Document]:
-        """A document for each new id, or fewer if there is nothing left to propose."""
-        documents: list[Document] = self.described(**options).suggest(
-            new_ids, domain, trials, streams
-        )
-        return documents
-
-    def seed_of(self, trials: Trials, drawn: int) -> int:
-        """The seed of a call without the option; ``drawn`` is that which ``fmin`` passes."""
-        return drawn
-
-    def parameters(self) -> Sequence[Parameter]:
-        """The options without ``seed``."""
-        return [p for p in signature(self.described).parameters.values() if p.name != "seed"]
-
-    def owners(self) -> Sequence[Any]:
-        """Objects whose docstrings document the options that ``described`` does not."""
-        return [Algorithm.__call__]
-
-    @cached_property
-    def __signature__(self) -> Signature:
-        passed = [Parameter(name, Parameter.POSITIONAL_ONLY) for name in _PASSED]
-        options = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in self.parameters()]
-        seed = Parameter("seed", Parameter.KEYWORD_ONLY, default=None)
-        return Signature([*passed, *options, seed])
-
-    @overload
-    def __call__(self, *args: P.args, **options: P.kwargs) -> Suggest: ...
-
-    @overload
-    def __call__(
-        self, new_ids: Sequence[int], domain: Domain, trials: Trials, seed: int, /, **options: Any
-    ) -> list[Document]: ...
-
-    def __call__(self, /, *args: Any, **options: Any) -> Any:  # type: ignore[misc]
-        """Called by ``fmin``, return documents; called with options only, a suggest function.
-
-        Args:
-            *args: What ``fmin`` passes; ``hyperopt.mix`` passes the last as the keyword ``seed``.
-            seed: Seed of the proposals; None takes what ``fmin`` draws from ``rstate``. Algorithms
-                that fit models keep what it drew for their first trial.
-            **options: Options of the algorithm.
-        """
-        if len(args) == 3 and "seed" in options:
-            args = (*args, options.pop("seed"))
-        if args and not any(isinstance(argument, Domain) for argument in args):
-            example = next((p.name for p in self.parameters()), "seed")
-            raise TypeError(
-                f"{self.name} takes its options by keyword, as in"
-                f" algo={self.name}({example}={describe(args[0])}): its options are"
-                f" {', '.join(self._options)}."
-            )
-        here = {o: f"here it is {n}=" for o, n in _CALLED_HERE.items() if n in self._options}
-        refuse_foreign(self.name, options, self._options, here)
-        try:
-            # Their names stand for the arguments that ``fmin`` will pass.
-            self.__signature__.bind(*(args or _PASSED), **options)
-        except TypeError as error:
-            raise TypeError(
-                f"{self.name}: {error}. Its options are {', '.join(self._options)}."
-            ) from None
-        seed = options.pop("seed", None)
-        if args:
-            new_ids, domain, trials, drawn = args
-            streams = Streams(self.seed_of(trials, int(drawn)) if seed is None else seed)
-            return self.propose(new_ids, domain, trials, streams, options)
-        Streams(seed)  # refuses a bad seed now, not at the first trial
-        options = self.check_options(options)
-        return _WithOptions(self, **options, **({} if seed is None else {"seed": seed}))
-
-    @cached_property
-    def _options(self) -> list[str]:
-        return [*(p.name for p in self.parameters()), "seed"]
-
-    def __reduce__(self) -> str:
-        return self.name  # pickled as the name of a global of its module
-
-    def __repr__(self) -> str:
-        return f"<suggest function {self.name}>"
-
-
-Algorithm.__init_subclass__()  # for its own algorithms too
-
-
-# --- proposers of the core -------------------------------------------------------------------
 
 
 @dataclass(eq=False)

@@ -19,8 +19,8 @@ from automl_plugins.spaces.vector_space import VectorSpace
 
 from .algos import boasf, full_name_of
 from .boasf import boasf_fmin
-from .proposing import Suggest
-from .space import ExpressionSpace
+from .expressions import ExpressionSpace
+from .suggest import Suggest
 from .trials import Document, begin, values_of
 
 _MAX_FORBIDDEN = 1000  # forbidden proposals in a row after which a search gives up

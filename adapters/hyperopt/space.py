@@ -36,8 +36,6 @@ import numpy as np
 from ConfigSpace import ConfigurationSpace, ForbiddenEqualsClause
 from ConfigSpace.conditions import OrConjunction
 from ConfigSpace.hyperparameters import (
-    CategoricalHyperparameter,
-    Constant,
     FloatHyperparameter,
     Hyperparameter,
     IntegerHyperparameter,
@@ -50,7 +48,6 @@ from hyperopt import Domain, pyll
 
 from automl_plugins.records.trial import as_number
 from automl_plugins.spaces.choices import categorical, one_of, ordered
-from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.ranges import (
     ExactFloat,
     float_range,
@@ -59,7 +56,7 @@ from automl_plugins.spaces.ranges import (
     stepped_range,
 )
 from automl_plugins.spaces.scales import MOST_EXACT, Steps
-from automl_plugins.spaces.values import choices_of, encoder, find, to_number
+from automl_plugins.spaces.values import find, to_number
 
 from ._pyll import (
     active_among,
@@ -68,7 +65,6 @@ from ._pyll import (
     depends,
     describe,
     ends_of,
-    expression,
     foreign_switches,
     index_param,
     label_of,
@@ -76,13 +72,12 @@ from ._pyll import (
     places_of,
     simplify,
 )
+from .expressions import ExpressionSpace
 
-#: Probability beyond each end of the range of a normal distribution.
-TAIL = 1e-4
-
+_TAIL = 1e-4  # probability beyond each end of the range of a normal distribution
 _LEAST = 5e-324  # float above 0
 _LARGEST_LOG = math.log(sys.float_info.max)
-_DEVIATIONS = -statistics.NormalDist().inv_cdf(TAIL)
+_DEVIATIONS = -statistics.NormalDist().inv_cdf(_TAIL)
 _GRID = 1000  # multiples of q that are listed, at most
 _LOG_GRID = 16  # the same on a log scale
 _LOG = ("loguniform", "qloguniform", "lognormal", "qlognormal")
@@ -193,61 +188,6 @@ class PyllSpace:
         """The ``q`` of a hyperparameter; None if it has none."""
         q: float | None = constant(self.domain.params[label], "q")
         return q
-
-
-@dataclass(frozen=True, eq=False)
-class ExpressionSpace:
-    """A ``ConfigurationSpace`` and its ``expression``; the methods are as in ``PyllSpace``."""
-
-    space: ConfigurationSpace
-
-    @cached_property
-    def domain(self) -> Domain:
-        """The domain of suggest functions, without an objective."""
-        return Domain(None, expression(self.space), pass_expr_memo_ctrl=False)
-
-    def values(self, drawn: Mapping[str, Any]) -> dict[str, Any]:
-        """Active values by name, within their bounds; ValueError if one is missing."""
-        found: dict[str, Any] = {}
-        try:
-            for name in self.space.at:  # parents first
-                hyperparameter = self.space[name]
-                if not is_active(self.space, name, found):
-                    continue
-                if isinstance(hyperparameter, Constant):
-                    found[name] = hyperparameter.value
-                elif (known := choices_of(hyperparameter)) is not None:
-                    found[name] = dict(enumerate(known))[round(float(drawn[name]))]
-                else:
-                    found[name] = _number(hyperparameter, float(drawn[name]))
-        except (KeyError, ValueError, OverflowError) as error:
-            raise ValueError(
-                f"A trial with the labels {', '.join(drawn) or 'none'} is not of this search"
-                f" space ({error}): pass the expression that was given to fmin."
-            ) from None
-        return found
-
-    def labels(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """What a trial would have drawn; ValueError for an invalid value."""
-        drawn: dict[str, Any] = {}
-        for label, value in values.items():
-            hyperparameter = self.space[label]
-            if isinstance(hyperparameter, Constant):
-                continue
-            listed = choices_of(hyperparameter) is not None
-            found = encoder(hyperparameter)(value) if listed else to_number(value)
-            if math.isnan(found):
-                raise ValueError(f"{label}={value!r} is not a value of {hyperparameter}.")
-            whole = isinstance(hyperparameter, CategoricalHyperparameter)
-            drawn[label] = int(found) if whole else found
-        return drawn
-
-
-def _number(hyperparameter: Any, drawn: float) -> float:
-    """A number that was drawn, rounded where it must be whole, within its range."""
-    kind = int if isinstance(hyperparameter, IntegerHyperparameter) else float
-    value = round(drawn) if kind is int else drawn
-    return min(max(value, kind(hyperparameter.lower)), kind(hyperparameter.upper))
 
 
 #: A search space of Hyperopt and of ConfigSpace.

@@ -13,7 +13,8 @@ import numpy as np
 import optuna
 import pytest
 from automl_plugins.adapters.hyperopt import initial_trials
-from automl_plugins.adapters.hyperopt.space import ExpressionSpace, translate
+from automl_plugins.adapters.hyperopt.expressions import ExpressionSpace
+from automl_plugins.adapters.hyperopt.space import translate
 from automl_plugins.adapters.optuna import enqueue_initial_design, meta_dataset_from_studies
 from automl_plugins.adapters.optuna._foresight import Foresight
 from automl_plugins.adapters.optuna._union import UnionSpace

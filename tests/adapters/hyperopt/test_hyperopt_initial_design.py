@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from automl_plugins.adapters.hyperopt import INITIAL_DESIGN, initial_trials, translate
-from automl_plugins.adapters.hyperopt._pyll import expression
+from automl_plugins.adapters.hyperopt.expressions import expression
 from hyperopt import JOB_STATE_DONE, JOB_STATE_NEW, Trials, anneal, hp, rand, tpe
 from hyperopt.exceptions import AllTrialsFailed
 from hyperopt_runs import configs, minimise

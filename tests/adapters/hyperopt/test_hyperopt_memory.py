@@ -18,7 +18,7 @@ from automl_plugins.adapters.hyperopt import (
     meta_dataset_from_trials,
     record,
 )
-from automl_plugins.adapters.hyperopt._pyll import expression
+from automl_plugins.adapters.hyperopt.expressions import expression
 from ConfigSpace import ConfigurationSpace
 from effort import Clock
 from hyperopt import STATUS_FAIL, STATUS_OK, Trials, hp, rand

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from automl_plugins.adapters.hyperopt import optimizer, translate
-from automl_plugins.adapters.hyperopt._pyll import expression, labels
-from automl_plugins.adapters.hyperopt.space import ExpressionSpace
+from automl_plugins.adapters.hyperopt._pyll import labels
+from automl_plugins.adapters.hyperopt.expressions import ExpressionSpace, expression
 from ConfigSpace import (
     AndConjunction,
     BetaFloatHyperparameter,
