@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .initial_design import enqueue_initial_design as enqueue_initial_design
     from .memory import curves as curves
     from .memory import meta_dataset_from_studies as meta_dataset_from_studies
-    from .memory import record as record
+    from .recording import record as record
     from .replaying import optimizer as optimizer
     from .samplers import EIPerSecondSampler as EIPerSecondSampler
     from .samplers import GBQRSampler as GBQRSampler
@@ -46,7 +46,8 @@ import_when_used(
         "automl_plugins.proposers.explanation": ["Explanation"],
         "filtering_pruner": ["SuccessiveFilteringPruner"],
         "initial_design": ["INITIAL_DESIGN", "enqueue_initial_design"],
-        "memory": ["curves", "meta_dataset_from_studies", "record"],
+        "memory": ["curves", "meta_dataset_from_studies"],
+        "recording": ["record"],
         "replaying": ["optimizer"],
         "samplers": ["EIPerSecondSampler", "GBQRSampler", "SurrogateSampler"],
         "transfer_samplers": ["AutoSampler", "BlendedSampler", "PMFSampler", "TSTSampler"],

@@ -40,9 +40,10 @@ from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.values import to_values
 
 from ._foresight import Foresight
-from .memory import Studies, key_of, read_study, read_task, task_name
+from .memory import Studies, read_study, read_task, task_name
+from .recording import key_of
 from .space import Distributions, distributions_of, space_of_trials
-from .trials import StudySource, finished_trials, one_study, owns, studies_in
+from .studies import StudySource, finished_trials, one_study, owns, studies_in
 
 _logger = get_logger("optuna.automl_plugins")
 

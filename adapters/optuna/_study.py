@@ -23,7 +23,8 @@ from . import _private
 from ._foresight import Foresight, explain_by_stopped, find_abandoned, find_refuted
 from ._union import POSITION, UnionSpace, positions_in
 from .space import Distributions
-from .trials import Cost, StudyColumns, StudyTrial, is_maximized, read_trial
+from .studies import is_maximized
+from .trials import Cost, StudyColumns, StudyTrial, read_trial
 
 _logger = get_logger("optuna.automl_plugins")
 

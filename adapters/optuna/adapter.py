@@ -8,7 +8,7 @@ from .explain import member_trust, source_shares
 from .memory import curves, read_task, write_history
 from .replaying import optimizer
 from .space import is_space
-from .trials import owns
+from .studies import owns
 
 ADAPTER = Adapter(
     name="optuna",

@@ -16,7 +16,8 @@ from ._arm_memory import ArmMemory
 from ._arms import Arms, Split
 from .arm_recipes import BOASFSampler
 from .arm_sampler import ArmSampler
-from .trials import Cost, check_study
+from .studies import check_study
+from .trials import Cost
 
 
 def arm_report(

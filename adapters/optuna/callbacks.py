@@ -11,7 +11,7 @@ from automl_plugins._arguments import check_finite, check_integer
 from automl_plugins.records.trial import is_feasible
 
 from . import _private
-from .trials import is_maximized
+from .studies import is_maximized
 
 
 class NoImprovement:

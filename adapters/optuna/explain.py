@@ -15,7 +15,7 @@ from automl_plugins.proposers.explanation import ArmFacts, Explanation, read_par
 
 from . import _private
 from .initial_design import INITIAL_DESIGN
-from .trials import check_study
+from .studies import check_study
 
 
 def explain(trial: FrozenTrial | Trial) -> Explanation:

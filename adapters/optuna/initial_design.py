@@ -27,7 +27,7 @@ from automl_plugins.streams import Streams
 
 from ._sources import read_known
 from .space import Distributions, distributions_in, read_space, value_in
-from .trials import check_study, quiet
+from .studies import check_study, quiet
 
 #: A search space: distributions, a space, a study with trials in it, or the objective itself.
 SearchSpace = (

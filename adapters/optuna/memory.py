@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import os
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Unpack
 
@@ -17,18 +16,16 @@ from ConfigSpace import ConfigurationSpace
 from optuna.distributions import BaseDistribution
 from optuna.storages import BaseStorage
 from optuna.study import Study
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial
 
 from automl_plugins._arguments import level_of_caller
 from automl_plugins.formats import format_count
 from automl_plugins.meta.alignment import AlignOptions
 from automl_plugins.meta.conversion import calendar, conform, dataset_of, require_space
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.recorder import Recorder, SearchRecorder, WritableStore, run_key
 from automl_plugins.records.search import Search
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status, Trial
-from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import ABSENT
 
 from .space import (
@@ -40,22 +37,17 @@ from .space import (
     space_of_trials,
     value_in,
 )
-from .trials import (
-    SECONDS,
-    STATES,
+from .studies import (
     StudySource,
     check_study,
     finished_trials,
     is_maximized,
     one_study,
     quiet,
-    read_trial,
     reading,
     studies_in,
 )
-
-_GROWTH = 1.2  # factor of the number of trials after which conditions are inferred anew
-_RECENT = 500  # newest trials from which they are inferred
+from .trials import SECONDS, STATES, read_trial
 
 Studies = StudySource | Iterable[StudySource] | Mapping[str, Study]
 
@@ -333,107 +325,3 @@ def _drop_foreign_runs(record: TaskRecord, distributions: Distributions) -> Task
             stacklevel=level_of_caller(),
         )
     return record.rows(kept)
-
-
-# --- recording while a study continues ------------------------------------------------------
-
-
-def record(
-    store: WritableStore | str | os.PathLike[str],
-    task: str | None = None,
-    meta_features: Mapping[str, float] | None = None,
-    tags: Mapping[str, str] | None = None,
-) -> StudyRecorder:
-    """A callback that writes finished trials to a store: complete, pruned and failed ones.
-
-    A trial is identified by the name of its study, its number and its start, so it is stored once,
-    however often it is recorded or imported (``add``). Works with ``n_jobs`` threads, with
-    several processes and pickled. Optuna calls no callbacks for a trial whose exception is not
-    caught (``catch=``) and ends ``optimize``: import such a trial with ``add``.
-
-    A failure to record does not stop the study: the first is logged as a warning, all are counted
-    in ``n_lost``. Wrong arguments raise at once.
-
-    Args:
-        store: A ``MetaStore``, or its address or path.
-        task: Name of the task; None takes the study's user attribute ``"table"``, else its name.
-        meta_features: Properties of the data by name, such as ``meta_features(X, y)``.
-        tags: Further facts about the task.
-
-    Raises:
-        StoreError, TypeError, ValueError: As ``Recorder``.
-
-    Example::
-
-        study.optimize(objective, n_trials=100, callbacks=[record("memory.db", task="iris")])
-    """
-    return StudyRecorder(Recorder(store, task=task, meta_features=meta_features, tags=tags))
-
-
-class StudyRecorder(SearchRecorder):
-    """A callback for ``study.optimize``, see ``record``; the recorder writes to the store."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        self.recorder = recorder
-        self._spaces: dict[str, _KnownSpace] = {}  # by study: a cache
-
-    def __repr__(self) -> str:
-        task, new, lost = self.recorder.task, self.n_recorded, self.n_lost
-        return f"StudyRecorder(task={task!r}, {format_count(new, 'trial')} recorded, {lost} lost)"
-
-    def __call__(self, study: Study, trial: FrozenTrial) -> None:
-        """Write a finished trial; ignore any other."""
-        if not trial.state.is_finished():
-            return
-        with self.recorder.survive():
-            self._write(study, [trial], self._space_of(study, trial))
-
-    def add(self, source: Study | BaseStorage | str | Iterable[Study]) -> int:
-        """Write the new finished trials of the source's studies; return their number.
-
-        Raises:
-            StoreError: If the store cannot be written.
-            ValueError: For a study of several objectives.
-        """
-        each = ((study, finished_trials(study)) for study in studies_in(source))
-        return sum(self._write(study, done, space_of_trials(done)) for study, done in each if done)
-
-    def _write(
-        self, study: Study, trials: list[FrozenTrial], space: ConfigurationSpace | None
-    ) -> int:
-        runs = read_study(study, self.recorder.task, space, trials=trials)
-        return self.recorder.add(runs, search=study.study_name, keys=[*map(key_of, trials)])
-
-    def _space_of(self, study: Study, trial: FrozenTrial) -> ConfigurationSpace | None:
-        known = self._spaces.get(study.study_name)
-        if known is None or not known.holds(trial):
-            done = finished_trials(study)
-            recent, until = done[-_RECENT:], math.ceil(len(done) * _GROWTH)
-            known = _KnownSpace(space_of_trials(recent), until, distributions_in(recent))
-            self._spaces[study.study_name] = known
-        return known.space
-
-
-@dataclass
-class _KnownSpace:
-    """The search space of a study as it was inferred after some trials."""
-
-    space: ConfigurationSpace | None  # None without parameters
-    until: int  # number of the first trial for which it is inferred anew in any case
-    distributions: dict[str, BaseDistribution]  # that it was inferred from
-
-    def holds(self, trial: FrozenTrial) -> bool:
-        """Whether the space still holds with a trial, and need not be inferred anew."""
-        is_known = trial.distributions.items() <= self.distributions.items()
-        if trial.number >= self.until or not is_known:
-            return False
-        if self.space is None or trial.state != TrialState.COMPLETE:
-            return True
-        active = {name for name in self.space if is_active(self.space, name, trial.params)}
-        return active == trial.params.keys()
-
-
-def key_of(trial: FrozenTrial) -> str:
-    """Key of a trial among those of all studies with the same name."""
-    facts = (sorted(trial.params.items()), trial.values)
-    return run_key(trial.number, trial.datetime_start, *facts)

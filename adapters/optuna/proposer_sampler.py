@@ -32,6 +32,7 @@ from ._study import StudyReader, View
 from ._union import UnionSpace, even_value, taken_values, value_at
 from .seeded_sampler import Cache, SeededSampler
 from .space import Distributions, check_ordinal, check_space, value_in
+from .studies import is_maximized
 from .trials import SECONDS, Cost, check_cost
 
 _logger = get_logger("optuna.automl_plugins")
@@ -364,7 +365,7 @@ class ProposerSampler(SeededSampler):
         facts = proposal.to_dict()
         shares = facts.pop("shares", None)
         # The core minimises; users are shown values of their own objective.
-        if study.direction.name == "MAXIMIZE":
+        if is_maximized(study):
             facts |= {name: -facts[name] for name in ("loss", "bound") if name in facts}
         if "loss" in facts:
             facts["value"] = facts.pop("loss")

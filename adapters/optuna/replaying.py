@@ -23,7 +23,8 @@ from automl_plugins.spaces.conditions import is_active
 
 from . import _private
 from .space import distribution_of
-from .trials import SECONDS, STATES, quiet
+from .studies import quiet
+from .trials import SECONDS, STATES
 
 Factory = Callable[..., BaseSampler]
 

@@ -1,40 +1,17 @@
-"""The only reader of Optuna's trials, and of the studies, storages and files that hold them."""
+"""The only reader of Optuna's trials."""
 
 from __future__ import annotations
 
-import json
-import logging
 import math
-import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from numbers import Real
-from pathlib import Path
-from typing import Any
 
-import optuna
 from optuna.distributions import BaseDistribution
-from optuna.exceptions import StorageInternalError
-from optuna.storages import BaseStorage
-from optuna.storages.journal import JournalFileBackend
-from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from automl_plugins._arguments import check_kind, describe
-from automl_plugins.addresses import (
-    STORE,
-    STUDIES,
-    as_path,
-    check_exists,
-    hint_of_database,
-    tables_of,
-    without_password,
-)
 from automl_plugins.arrays import FloatArray
-from automl_plugins.formats import one_line
-from automl_plugins.logs import hidden
 from automl_plugins.records.trial import (
     Columns,
     Status,
@@ -92,7 +69,7 @@ class StudyTrial(Trial):
         exist, and Unix times would order the trials differently.
         """
         running, _, number = super().place
-        return running, 0.0 if running else _as_written(self.completed), number
+        return running, 0.0 if running else as_written(self.completed), number
 
 
 def read_trial(trial: FrozenTrial, *, maximize: bool, cost: Cost = "duration") -> StudyTrial:
@@ -164,6 +141,11 @@ def _cost(trial: FrozenTrial, cost: Cost) -> float | UnusableCost:
     )
 
 
+def as_written(moment: datetime | None) -> float:
+    """Sort key of a moment, the same in every time zone; unknown ones come first."""
+    return sortable(unix_time(moment))
+
+
 def check_cost(cost: Cost) -> Cost:
     """Return ``cost``; raise a TypeError if seconds cannot be read with it."""
     if not (cost is None or isinstance(cost, str) or callable(cost)):
@@ -211,153 +193,3 @@ class StudyColumns(Columns[StudyTrial]):
             return trial.values.get(name, trial.constants.get(name, math.nan))
 
         return self._array("values", name, read)
-
-
-# --- studies and storages -------------------------------------------------------------------
-
-
-def is_maximized(study: Study) -> bool:
-    """Whether larger values are better; ValueError for a study of several objectives."""
-    if len(study.directions) > 1:
-        raise ValueError(
-            f"Study {study.study_name!r} has {len(study.directions)} objectives; a search has one."
-        )
-    return study.direction == StudyDirection.MAXIMIZE
-
-
-def check_study(function: str, study: Any) -> None:
-    """Raise TypeError for anything but a study."""
-    check_kind(
-        function, study, Study, "a study, such as optuna.load_study(study_name=..., storage=...)"
-    )
-
-
-def finished_trials(study: Study) -> list[FrozenTrial]:
-    """The finished trials of a study, in the order in which they ended."""
-    done = [t for t in study.get_trials(deepcopy=False) if t.state.is_finished()]
-    return sorted(done, key=lambda t: (_as_written(t.datetime_complete), t.number))
-
-
-def _as_written(moment: datetime | None) -> float:
-    """Sort key of a moment, the same in every time zone; unknown ones come first."""
-    return sortable(unix_time(moment))
-
-
-#: Studies, storages (or their addresses or journal files) for all studies in them.
-StudySource = Study | BaseStorage | str
-
-
-def studies_in(source: StudySource | Iterable[StudySource]) -> list[Study]:
-    """The studies of a source, or of several, those of a storage by name.
-
-    TypeError for anything else, ValueError for a storage that does not exist or cannot be read.
-    """
-    if isinstance(source, Study):
-        return [source]
-    if isinstance(source, BaseStorage | str):
-        what = repr(without_password(source)) if isinstance(source, str) else "The storage"
-        with reading(what):
-            storage = open_storage(source) if isinstance(source, str) else source
-            names = sorted(optuna.get_all_study_names(storage))
-            return [optuna.load_study(study_name=name, storage=storage) for name in names]
-    each = list(source) if isinstance(source, Iterable) else [source]
-    for item in each:
-        if not isinstance(item, StudySource):
-            raise TypeError(
-                "Expected optuna studies, a storage, its address or its journal file, or several"
-                f" of them, got {describe(item)}."
-            )
-    return [study for item in each for study in studies_in(item)]
-
-
-def one_study(source: StudySource) -> Study:
-    """The only study of a source, which is a task; ValueError if it has none or several."""
-    found = studies_in(source)
-    if len(found) != 1:
-        raise ValueError(
-            f"There are {len(found)} studies, but a task is one study: load it with"
-            " optuna.load_study(study_name=..., storage=...), or read all with"
-            " meta_dataset_from_studies."
-        )
-    return found[0]
-
-
-@contextmanager
-def reading(what: str) -> Iterator[None]:
-    """Raise ValueError if the block cannot read a storage: damaged, outdated, out of reach."""
-    try:
-        yield
-    except (ImportError, OSError):
-        raise
-    except Exception as error:  # of Optuna, SQLAlchemy, a driver, or a journal of anything
-        if isinstance(error, ValueError) and not isinstance(error, json.JSONDecodeError):
-            raise
-        # Optuna's message only says that a commit failed, and SQLAlchemy's repeats the statement;
-        # the error of the driver says what is wrong.
-        cause = error.__cause__ if isinstance(error, StorageInternalError) else error
-        cause = getattr(cause, "orig", None) or cause
-        raise ValueError(
-            f"{what} cannot be read: {type(cause).__name__}: {one_line(str(cause))}"
-        ) from error
-
-
-def owns(source: str) -> bool:
-    """Whether a text may be a storage: an address, or a journal file.
-
-    An empty file is one only if it is called ``.log``.
-    """
-    if "://" in source:
-        return True
-    path = as_path(source)
-    if not os.path.isfile(path):  # False for what is no path, too
-        return False
-    return source.endswith(".log") or (path.stat().st_size > 0 and _is_journal(path))
-
-
-def open_storage(source: str) -> BaseStorage | str:
-    """The storage at an address or in a journal file, as Optuna takes it.
-
-    Optuna makes its tables in every database that it opens, so one without them is not opened:
-    one without any table is a storage without studies. See ``tables_of`` for what is raised.
-    """
-    check_exists(source)
-    if "://" not in source:
-        path = as_path(source)
-        if path.is_file() and _is_journal(path):
-            return optuna.storages.JournalStorage(JournalFileBackend(str(path)))
-        hint = hint_of_database(source) or (
-            " Studies are read from such a file, or from a database by its address, as in"
-            " 'sqlite:///studies.db'."
-        )
-        raise ValueError(f"{source!r} is not a journal file of Optuna.{hint}")
-    tables, shown = sorted(tables_of(source)), repr(without_password(source))
-    if not tables:
-        return optuna.storages.InMemoryStorage()
-    if STUDIES.issubset(tables):
-        return source
-    if STORE in tables:
-        raise ValueError(
-            f"{shown} is a store of runs (MetaStore), and holds no studies of Optuna:"
-            " samplers take it as their memory, and `automl-plugins store` shows what is in it."
-        )
-    raise ValueError(
-        f"{shown} holds no studies of Optuna, but the tables {', '.join(tables[:5])}"
-        f"{', ...' if len(tables) > 5 else ''}: name the database with the studies."
-    )
-
-
-def _is_journal(path: Path) -> bool:
-    with path.open("rb") as file:
-        first = file.readline()
-    try:
-        return not first or "op_code" in json.loads(first)
-    except (ValueError, TypeError):
-        return False
-
-
-# --- its log --------------------------------------------------------------------------------
-
-
-def quiet(level: int = logging.WARNING) -> AbstractContextManager[None]:
-    """Hide Optuna's log below a level, for studies that the user did not ask for."""
-    return hidden("optuna", level)

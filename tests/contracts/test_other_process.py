@@ -33,7 +33,8 @@ import optuna
 from automl_plugins.adapters import hyperopt as ours
 from automl_plugins.adapters.optuna import *
 from automl_plugins.adapters.smac import AutoFacade, GBQRFacade, MetaInitialDesign
-from automl_plugins.adapters.optuna.trials import StudyColumns, finished_trials, read_trial
+from automl_plugins.adapters.optuna.studies import finished_trials
+from automl_plugins.adapters.optuna.trials import StudyColumns, read_trial
 from automl_plugins.meta.files import read_records
 from automl_plugins.bandits import Thompson
 from ConfigSpace import ConfigurationSpace

@@ -14,7 +14,7 @@ import numpy as np
 import optuna
 import pytest
 from automl_plugins.adapters.optuna import SECONDS, AutoSampler, GBQRSampler, curves, optimizer
-from automl_plugins.adapters.optuna.trials import quiet
+from automl_plugins.adapters.optuna.studies import quiet
 from ConfigSpace import (
     Categorical,
     ConfigurationSpace,
