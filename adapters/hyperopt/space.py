@@ -295,59 +295,105 @@ def _why_foreign(switch: Any) -> str:
 def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
     """The hyperparameter of a distribution; ValueError for one that ConfigSpace cannot express."""
     given = _constants(label, node)
+    if node.name == "randint":
+        return _of_randint(label, node, given)
+    drawn = _read_numbers(label, node, given)
+    found = None if drawn.q is None else _of_multiples(drawn, drawn.q)
+    return _of_range(drawn) if found is None else found
+
+
+def _of_randint(label: str, node: Any, given: Mapping[str, Any]) -> Hyperparameter[Any, Any]:
+    if not all(map(math.isfinite, given.values())):
+        raise ValueError(f"{label!r} needs finite ends, got {[*given.values()]}.")
+    whole = ends_of(node)
+    assert whole is not None  # ``_constants`` has refused others
+    first, end = whole
+    if not first < end:
+        raise ValueError(
+            f"{label!r} needs an upper end above the lower one, got {first!r} and {end!r}."
+        )
+    return _integers(label, first, end - 1, log=False)
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """What a distribution draws."""
+
+    label: str
+    low: float  # with ``log`` the natural logarithm of the least number
+    high: float
+    log: bool
+    q: float | None  # of which multiples are drawn, by rounding
+    normal: tuple[float, float] | None  # mean and standard deviation; None if it is uniform
+
+    def multiples(self, q: float) -> tuple[int, int]:
+        """The first and the last multiple of q, except one that only an end is rounded to."""
+        ends = (math.exp(self.low), math.exp(self.high)) if self.log else (self.low, self.high)
+        first, last = math.floor(ends[0] / q + 0.5), math.ceil(ends[1] / q - 0.5)
+        if last < first:  # one number in the middle of two multiples: the even one
+            first = last = round(ends[0] / q)
+        return first, last
+
+
+def _read_numbers(label: str, node: Any, given: Mapping[str, Any]) -> _Numbers:
     name, q = node.name, given.get("q")
-    if name == "randint":
-        if not all(map(math.isfinite, given.values())):
-            raise ValueError(f"{label!r} needs finite ends, got {[*given.values()]}.")
-        whole = ends_of(node)
-        assert whole is not None  # ``_constants`` has refused others
-        first, end = whole
-        if not first < end:
-            raise ValueError(
-                f"{label!r} needs an upper end above the lower one, got {first!r} and {end!r}."
-            )
-        return _integers(label, first, end - 1, log=False)
-    log, normal = name in _LOG, name in _NORMAL
-    if not (log or normal or name in ("uniform", "quniform")):
+    log = name in _LOG
+    if not (log or name in _NORMAL or name in ("uniform", "quniform")):
         raise ValueError(
             f"{label!r} is drawn from {describe(node)}, which ConfigSpace cannot express: use one"
             " of Hyperopt's own distributions (hp.uniform, hp.choice, ...)."
         )
     if q is not None and not 0 < q < math.inf:
         raise ValueError(f"q of {label!r} must be a finite number above 0, got {q!r}.")
-    if normal:
-        mu, sigma = float(given["mu"]), float(given["sigma"])
+    normal = None
+    if name in _NORMAL:
+        mu, sigma = normal = float(given["mu"]), float(given["sigma"])
         if not 0.0 <= sigma < math.inf:
             raise ValueError(f"sigma of {label!r} must be a finite number >= 0, got {sigma!r}.")
-        given["low"], given["high"] = mu - _DEVIATIONS * sigma, mu + _DEVIATIONS * sigma
-    low, high = given["low"], given["high"]
+        low, high = mu - _DEVIATIONS * sigma, mu + _DEVIATIONS * sigma
+    else:
+        low, high = given["low"], given["high"]
+    if math.isnan(low) or math.isnan(high) or (not log and math.inf in (high, -low)):
+        raise ValueError(f"{label!r} needs finite ends, got {low!r} and {high!r}.")
     if low > high:  # Hyperopt lets it pass if one of them is 0
         raise ValueError(f"{label!r} needs low <= high in hp.{name}, got {low!r} and {high!r}.")
-    if q is not None:
-        if log and max(high, high - math.log(q)) > _LARGEST_LOG:
-            raise ValueError(
-                f"{label!r} reaches e ** {high:g}, which is too large for a float: the numbers of"
-                f" hp.{name} are natural logarithms."
-            )
-        ends = (math.exp(low), math.exp(high)) if log else (low, high)
-        # multiples of q by rounding, except one that only an end point of the range rounds to
-        first, last = math.floor(ends[0] / q + 0.5), math.ceil(ends[1] / q - 0.5)
-        # A log scale cannot begin at 0, to which all below q / 2 is rounded.
-        if q == 1 and not (log and first < 1):
-            if first < last and normal and not log and max(-first, last) <= MOST_EXACT:
-                return NormalIntegerHyperparameter(label, mu, sigma, first, last)
-            return _integers(label, first, last, log=log)
-        if last - first < (_LOG_GRID if log else _GRID):
-            return ordered(label, [i * q for i in range(first, last + 1)])
-        if not log and not normal and last - first < MOST_EXACT:
-            n = last - first + 1
-            return stepped_range(label, Steps(first * q, q, n, high=last * q, is_integer=False))
-    low, high = float(low), float(high)
+    # Without q what is too large for a float is cut off, unless all of it is.
+    end = low if q is None else high
+    if log and max(end, end - math.log(q or 1.0)) > _LARGEST_LOG:
+        raise ValueError(
+            f"{label!r} reaches e ** {end:g}, which is too large for a float: the numbers of"
+            f" hp.{name} are natural logarithms."
+        )
+    return _Numbers(label, low, high, log, q, normal)
+
+
+def _of_multiples(drawn: _Numbers, q: float) -> Hyperparameter[Any, Any] | None:
+    """The multiples of q; None where they are so many that they count as a range of numbers."""
+    label, log = drawn.label, drawn.log
+    first, last = drawn.multiples(q)
+    # A log scale cannot begin at 0, to which all below q / 2 is rounded.
+    if q == 1 and not (log and first < 1):
+        if first < last and drawn.normal and not log and max(-first, last) <= MOST_EXACT:
+            return NormalIntegerHyperparameter(label, *drawn.normal, first, last)
+        return _integers(label, first, last, log=log)
+    if last - first < (_LOG_GRID if log else _GRID):
+        return ordered(label, [i * q for i in range(first, last + 1)])
+    if not log and drawn.normal is None and last - first < MOST_EXACT:
+        n = last - first + 1
+        return stepped_range(label, Steps(first * q, q, n, high=last * q, is_integer=False))
+    return None
+
+
+def _of_range(drawn: _Numbers) -> Hyperparameter[Any, Any]:
+    """All numbers between two ends; with q and a log scale, those that are multiples."""
+    label, log, q = drawn.label, drawn.log, drawn.q
+    low, high = float(drawn.low), float(drawn.high)
     if log:
         # Logarithms of subnormal numbers are not exact: they count only in a range of them alone.
         least = sys.float_info.min if high > math.log(sys.float_info.min) else _LEAST
         least = max(math.exp(low), least)
-        if q is not None and first < 1:  # up to q / 2 all numbers are rounded to 0: keep an octave
+        # Up to q / 2 all numbers are rounded to 0: keep an octave.
+        if q is not None and drawn.multiples(q)[0] < 1:
             least = max(least, q / 4.0)
         low, high = least, max(math.exp(min(high, _LARGEST_LOG)), least)
         if q is not None and low < high:
@@ -355,8 +401,8 @@ def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
     if low == high:
         return ordered(label, [low])
     found = float_range(label, low, high, log=log)
-    if normal and not log and not isinstance(found, ExactFloat):
-        return NormalFloatHyperparameter(label, mu, sigma, low, high)
+    if drawn.normal and not log and not isinstance(found, ExactFloat):
+        return NormalFloatHyperparameter(label, *drawn.normal, low, high)
     return found
 
 
@@ -369,7 +415,7 @@ def _integers(label: str, low: int, high: int, *, log: bool) -> Hyperparameter[A
 
 def _constants(label: str, node: Any) -> dict[str, Any]:
     """Arguments of a distribution by name; ValueError if one depends on a hyperparameter."""
-    given = {}
+    given: dict[str, Any] = {}
     for name in ("low", "high", "mu", "sigma", "q"):
         argument = node.arg.get(name)
         if isinstance(argument, pyll.Apply) and depends(argument):
@@ -378,5 +424,11 @@ def _constants(label: str, node: Any) -> dict[str, Any]:
                 " range must be constant: draw from [0, 1] and scale in the objective, or give"
                 " each option of an hp.choice a range of its own."
             )
-        given[name] = constant(node, name)
-    return {name: value for name, value in given.items() if value is not None}
+        if (value := constant(node, name)) is None:
+            continue
+        try:
+            float(value)
+        except OverflowError:
+            raise ValueError(f"{name} of {label!r} is too large for a float.") from None
+        given[name] = value
+    return given

@@ -382,11 +382,26 @@ def test_values_are_what_the_objective_is_given(seed: int) -> None:
         (lambda: hp.qloguniform("x", 1, 1000, 1), r"'x' reaches e \*\* 1000.*are natural log"),
         (lambda: hp.qloguniform("x", 1, 709.7, 0.5), r"'x' reaches e \*\* 709.7.*hp.qloguniform"),
         (lambda: hp.qlognormal("x", 0, 200, 1), r"'x' reaches e \*\* 743.*hp.qlognormal"),
+        (lambda: hp.loguniform("x", 800, 900), r"'x' reaches e \*\* 800.*hp.loguniform"),
+        (lambda: hp.lognormal("x", 1000, 1), r"'x' reaches e \*\* 996.*hp.lognormal"),
+        (lambda: hp.quniform("x", 0, math.inf, 1), "'x' needs finite ends, got 0 and inf"),
+        (lambda: hp.qnormal("x", -math.inf, 1, 2), "'x' needs finite ends, got -inf and -inf"),
+        (lambda: hp.qlognormal("x", math.nan, 1, 2), "'x' needs finite ends, got nan and nan"),
+        (lambda: hp.uniform("x", 0, 10**400), "high of 'x' is too large for a float"),
+        (lambda: hp.normal("x", 10**400, 1), "mu of 'x' is too large for a float"),
+        (lambda: hp.randint("x", 10**400), "low of 'x' is too large for a float"),
     ],
 )
 def test_what_configspace_cannot_express_is_named(space: Callable[[], Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         translate(space())
+
+
+@pytest.mark.parametrize("mean", [3, 5, -271, 4.5])
+def test_a_mean_without_deviation_is_rounded_as_hyperopt_rounds_it(mean: float) -> None:
+    known = translate(hp.qnormal("x", mean, 0, 2))
+    drawn = pyll.stochastic.sample(known.expr, rng=np.random.default_rng(0))
+    assert known.space["x"].default_value == drawn
 
 
 def test_ranges_may_be_expressions_of_constants() -> None:
