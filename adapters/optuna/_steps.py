@@ -55,10 +55,15 @@ class SteppedValues:
             return value
         return next((v for v in self._around(i) if _private.contains(self.distribution, v)), value)
 
+    def index(self, value: float) -> int:
+        """Index of the value of the grid that is nearest to a number."""
+        # As a float: numpy keeps larger integers than 64 bits as objects.
+        (place,) = self.steps.index(np.array([float(value)])).clip(0.0, self.n - 1.0)
+        return round(float(place))
+
     def nearest(self, value: float) -> Any:
         """The value of the grid that is nearest to a number."""
-        (place,) = self.steps.index(np.array([value])).clip(0.0, self.n - 1.0)
-        return self.value(round(place))
+        return self.value(self.index(value))
 
     def _plain(self, i: int) -> Any:
         if self.listed is not None:

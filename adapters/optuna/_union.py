@@ -211,7 +211,7 @@ def value_at(
     if not taken or (steps is None and not isinstance(distribution, IntDistribution)):
         return value
     # Nearest first; one of 1 + len(taken) gaps is free, unless the range ends before.
-    place = 0 if steps is None else round(steps.steps.index(np.array([value]))[0])
+    place = 0 if steps is None else steps.index(value)
     for gap in range(1 + len(taken)):
         for there in (gap, -gap):
             if steps is None:  # integers on a logarithmic scale

@@ -114,8 +114,8 @@ def member_trust(study: Study) -> dict[int, dict[str, float]]:
 def _fixed(trial: FrozenTrial, enqueued: Mapping[str, Any]) -> list[str]:
     """Names of the parameters whose values the user decided beforehand."""
     held = _private.read_explanation(trial).get("fixed")
-    names = {*enqueued, *(held if isinstance(held, list) else ())}
-    return [name for name in sorted(trial.params) if name in names]
+    held = held if isinstance(held, list) else []  # else the user's own
+    return [name for name in sorted(trial.params) if name in enqueued or name in held]
 
 
 def _is_credited(trial: FrozenTrial) -> bool:

@@ -227,9 +227,7 @@ def _listed_value(steps: SteppedValues, i: int) -> Any:
 def snap(distribution: BaseDistribution, value: Any) -> Any:
     """A value as in ``space_of_trials``: in steps of 0.1, 0.3 is 0.30000000000000004."""
     steps = _listed_steps(distribution) if isinstance(distribution, FloatDistribution) else None
-    if steps is None:
-        return value
-    return _listed_value(steps, round(steps.steps.index(np.array([value]))[0]))
+    return value if steps is None else _listed_value(steps, steps.index(value))
 
 
 # --- a space as distributions ----------------------------------------------------------------
@@ -302,8 +300,11 @@ def value_in(distribution: BaseDistribution, value: Any, *, nearest: bool = Fals
     moved = min(max(number, low), high) if steps is None else steps.nearest(number)
     if nearest:
         return round(moved) if is_whole else float(moved)
-    near = math.isclose(moved, number) if steps is not None else is_near(number, low, high)
-    return float(moved) if near and not is_whole else ABSENT
+    if is_whole:
+        return ABSENT
+    # As a float: numpy keeps larger integers than 64 bits as objects.
+    near = is_near(float(number), low, high) if steps is None else math.isclose(moved, number)
+    return float(moved) if near else ABSENT
 
 
 # --- the union space -------------------------------------------------------------------------

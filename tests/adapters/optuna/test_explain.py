@@ -382,7 +382,7 @@ def test_an_arm_that_its_policy_chose_is_not_decided_beforehand(kind: str) -> No
 DAMAGED: tuple[Any, ...] = (
     *("a text", 3, [], {}, None, {"origin": 4}, {"origin": "nowhere", "value": "x"}),
     {"origin": "model", "value": float("nan"), "n_rows": "x", "fixed": 3},
-    {"origin": "model", "member": ["x"], "trust": {"x": "much"}},
+    {"origin": "model", "member": ["x"], "trust": {"x": "much"}, "fixed": [{}, ["x"]]},
     *({"own": "x", "sources": [1]}, {"own": 1.0, "sources": {"a": "b"}}),
     *({"arm": 3, "score": True, "round": 1.5}, {"arm": None, "sampler": []}),
 )

@@ -170,6 +170,8 @@ def test_condensed_examples_have_the_conditions_of_all(
         (IntDistribution(0, 8, step=2), 3, ABSENT),
         (IntDistribution(0, 9), math.inf, ABSENT),
         (IntDistribution(1, 9, log=True), 10**400, ABSENT),
+        (IntDistribution(1, 9, log=True), 10**25, ABSENT),
+        (FloatDistribution(0, 1), 10**25, ABSENT),
         (IntDistribution(0, 2**60), 2**60 - 1, 2**60 - 1),
         (FloatDistribution(0, 1, step=0.5), -math.inf, ABSENT),
     ],
@@ -192,7 +194,7 @@ def test_a_foretold_value_is_used_if_the_distribution_has_it(
     ],
 )
 def test_what_no_float_holds_is_nearest_to_an_end(distribution: Any) -> None:
-    for value in (math.inf, 10**400, "1e999"):
+    for value in (math.inf, 2**70, 10**400, "1e999"):
         assert value_in(distribution, value, nearest=True) == distribution.high
     assert value_in(distribution, -math.inf, nearest=True) == distribution.low
 

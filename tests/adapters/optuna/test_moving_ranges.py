@@ -89,6 +89,11 @@ def test_positions_and_values_are_each_other_s_inverse(distribution: BaseDistrib
     assert middle == pytest.approx(0.5, abs=0.2)
 
 
+def test_a_value_that_is_taken_may_be_larger_than_64_bits() -> None:
+    distribution = IntDistribution(0, 2**66, step=2**60)
+    assert value_at(distribution, 0.5, taken={2.0**65}) == 2**65 + 2**60
+
+
 def trial_of(number: int, **ranges: tuple[float, float]) -> FrozenTrial:
     distributions: dict[str, BaseDistribution] = {
         name: FloatDistribution(*ends) for name, ends in ranges.items()
