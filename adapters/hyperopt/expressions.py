@@ -37,6 +37,7 @@ from ConfigSpace.hyperparameters import (
 from hyperopt import Domain, hp
 
 from automl_plugins._arguments import check_kind
+from automl_plugins.records.trial import as_number
 from automl_plugins.spaces.branches import options_of
 from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import choices_of, encoder, plain, to_number
@@ -150,10 +151,13 @@ class ExpressionSpace:
                     continue
                 if isinstance(hyperparameter, Constant):
                     found[name] = hyperparameter.value
-                elif (known := choices_of(hyperparameter)) is not None:
-                    found[name] = dict(enumerate(known))[round(float(drawn[name]))]
+                    continue
+                if math.isnan(number := as_number(drawn[name])):
+                    raise ValueError(f"{name}={drawn[name]!r} is not a number")
+                if (known := choices_of(hyperparameter)) is not None:
+                    found[name] = dict(enumerate(known))[round(number)]
                 else:
-                    found[name] = _number(hyperparameter, float(drawn[name]))
+                    found[name] = _number(hyperparameter, number)
         except (KeyError, ValueError, OverflowError) as error:
             raise ValueError(
                 f"A trial with the labels {', '.join(drawn) or 'none'} is not of this search"

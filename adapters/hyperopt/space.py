@@ -175,12 +175,14 @@ class PyllSpace:
                     f" {', '.join(map(repr, self.options[label]))}."
                 )
             return index
-        if math.isnan(number := to_number(value)):
+        number, q = to_number(value), self.step(label)
+        is_integer = self.domain.params[label].name == "randint"
+        if math.isnan(number) or (math.isinf(number) and (is_integer or q)):
             raise ValueError(f"{label}={value!r} is not a number, as {self.space[label]} needs.")
         number = value if isinstance(value, int) else number
-        if self.domain.params[label].name == "randint":
+        if is_integer:
             return int(number)
-        if q := self.step(label):
+        if q:
             return float(round(number / q) * q)  # a range may end between two multiples
         return float(number)
 

@@ -218,13 +218,18 @@ def drawing(label: str, values: list[float]) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("label", "value"), [("a", -1), ("a", 2), ("a", "x"), ("b", math.inf), ("b", math.nan)]
+    ("label", "value"),
+    [
+        *(("a", value) for value in (-1, 2, "x", None, [1])),
+        *(("b", value) for value in (math.inf, math.nan)),
+        *(("c", value) for value in (math.nan, None, "x")),
+    ],
 )
 def test_labels_of_another_space_are_refused(label: str, value: Any) -> None:
     search = optimizer(drawing(label, [value])).start(
-        Problem(ConfigurationSpace({"a": ["x", "y"], "b": (1, 9)}), seed=0)
+        Problem(ConfigurationSpace({"a": ["x", "y"], "b": (1, 9), "c": (0.0, 1.0)}), seed=0)
     )
-    with pytest.raises(ValueError, match="with the labels a, b is not of this search space"):
+    with pytest.raises(ValueError, match="with the labels a, b, c is not of this search space"):
         search.ask()
 
 

@@ -404,6 +404,14 @@ def test_a_mean_without_deviation_is_rounded_as_hyperopt_rounds_it(mean: float) 
     assert known.space["x"].default_value == drawn
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf, 10**400, "inf", "x", None])
+def test_what_cannot_be_drawn_is_named(value: Any) -> None:
+    known = translate({"i": hp.randint("i", 9), "q": hp.quniform("q", 0, 9, 3)})
+    for label in ("i", "q"):
+        with pytest.raises(ValueError, match=f"{label}=.* is not a number, as {label}, "):
+            known.labels({label: value})
+
+
 def test_ranges_may_be_expressions_of_constants() -> None:
     space: Any = translate({"b": hp.uniform("b", 0, scope.add(1, 2))}).space
     assert space["b"].upper == 3.0
