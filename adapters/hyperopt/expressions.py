@@ -39,7 +39,7 @@ from hyperopt import Domain, hp
 from automl_plugins._arguments import check_kind
 from automl_plugins.records.trial import as_number
 from automl_plugins.spaces.branches import options_of
-from automl_plugins.spaces.conditions import is_active
+from automl_plugins.spaces.conditions import active_names, is_active
 from automl_plugins.spaces.values import choices_of, encoder, plain, to_number
 
 _HALF = 0.49999  # a rounding interval, open at both ends
@@ -145,10 +145,8 @@ class ExpressionSpace:
         """Active values by name, within their bounds; ValueError if one is missing."""
         found: dict[str, Any] = {}
         try:
-            for name in self.space.at:  # parents first
+            for name in active_names(self.space, found):
                 hyperparameter = self.space[name]
-                if not is_active(self.space, name, found):
-                    continue
                 if isinstance(hyperparameter, Constant):
                     found[name] = hyperparameter.value
                     continue

@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins.formats import format_count
 from automl_plugins.meta.recorder import Recorder, SearchRecorder, WritableStore, run_key
-from automl_plugins.spaces.conditions import is_active
+from automl_plugins.spaces.conditions import active_names
 
 from .memory import read_study
 from .space import distributions_in, space_of_trials
@@ -116,8 +116,7 @@ class _KnownSpace:
             return False
         if self.space is None or trial.state != TrialState.COMPLETE:
             return True
-        active = {name for name in self.space if is_active(self.space, name, trial.params)}
-        return active == trial.params.keys()
+        return trial.params.keys() == set(active_names(self.space, trial.params))
 
 
 def key_of(trial: FrozenTrial) -> str:

@@ -19,7 +19,7 @@ from optuna.trial import Trial
 
 from automl_plugins._arguments import check_call, check_kind, did_you_mean
 from automl_plugins.frameworks import NamedMethod, Outcome, Problem, Proposal, TrialStatus
-from automl_plugins.spaces.conditions import is_active
+from automl_plugins.spaces.conditions import active_names
 
 from . import _private
 from .space import distribution_of
@@ -147,9 +147,7 @@ def suggest(trial: Trial, space: ConfigurationSpace) -> dict[str, Any]:
     Normal and beta distributions are asked for as uniform ones on their bounds.
     """
     config: dict[str, Any] = {}
-    for name in space.at:  # parents first
-        if not is_active(space, name, config):
-            continue
+    for name in active_names(space, config):
         hyperparameter = space[name]
         if isinstance(hyperparameter, Constant):
             config[name] = hyperparameter.value

@@ -22,7 +22,7 @@ from automl_plugins.formats import format_count
 from automl_plugins.frameworks import load_adapter, reader_of
 from automl_plugins.records.task_record import TaskRecord, UnnamedTask
 from automl_plugins.records.trial import CLOCK_START, Status
-from automl_plugins.spaces.conditions import is_active
+from automl_plugins.spaces.conditions import active_names
 from automl_plugins.spaces.values import ABSENT, reader, to_values, to_vector
 from automl_plugins.spaces.vector_space import VectorSpace
 
@@ -171,9 +171,7 @@ def _legal_values(
 ) -> tuple[dict[str, Any], bool]:
     values: dict[str, Any] = {}
     complete = True
-    for name in space.at:  # parents first
-        if not is_active(space, name, values):
-            continue
+    for name in active_names(space, values):
         # A constant need not be recorded to be known.
         constant = isinstance(space[name], Constant)
         recorded = given.get(name, space[name].default_value if constant else ABSENT)

@@ -6,7 +6,7 @@ ConfigSpace takes them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -110,6 +110,14 @@ def as_condition(space: ConfigurationSpace, rule: Rule, values: Sequence[Any]) -
 def is_active(space: ConfigurationSpace, name: str, values: Mapping[str, Any]) -> bool:
     """Whether a hyperparameter is active, given the values of its active parents."""
     return all(_holds(condition, values) for condition in space.parent_conditions_of[name])
+
+
+def active_names(space: ConfigurationSpace, values: Mapping[str, Any]) -> Iterator[str]:
+    """Names of the active hyperparameters, parents first.
+
+    A loop over them may add the value of each to ``values``, which decides on its children.
+    """
+    return (name for name in space.at if is_active(space, name, values))
 
 
 def _holds(condition: ConditionLike, values: Mapping[str, Any]) -> bool:
