@@ -56,6 +56,7 @@ BENCHMARKS = (
     "benchmark_claims.py overhead --at 20 --cycles 3 --repeats 1",
     "benchmark_claims.py failures --quick",
     "benchmark_claims.py chance --seeds 1 --n-trials 8",
+    "benchmark_claims.py constraints --seeds 1 --n-trials 16",
     "benchmark_claims.py cost --every 15 --seeds 1",
     "benchmark_designs.py regret --sources svm_grid --n-jobs 1",
     "benchmark_designs.py learner --sources svm_grid --folds 2",

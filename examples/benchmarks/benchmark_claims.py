@@ -1,9 +1,10 @@
-"""Overhead, failing regions and cost awareness, measured beside Optuna's TPE in the same run.
+"""Overhead, failures, constraints and cost awareness, beside Optuna's TPE in the same run.
 
 benchmark_claims.py overhead  # ms of a trial, 10 floats, 50 parameters, branches, XGBoost's names
 benchmark_claims.py overhead --spaces wide options many --at 100 --cycles 5 --repeats 1
 benchmark_claims.py failures
 benchmark_claims.py chance  # failures that no configuration is to blame for
+benchmark_claims.py constraints
 benchmark_claims.py cost  # needs the recorded runs
 """
 
@@ -190,6 +191,67 @@ def failing_by_chance(rng: np.random.Generator, share: float, trial: optuna.Tria
     return x**2 + y
 
 
+# --- constraints --------------------------------------------------------------------------
+
+
+def line(trial: optuna.Trial) -> float:
+    """A bowl whose optimum lies behind a line; the best that is allowed is 0.11."""
+    x, y = trial.suggest_float("x", 0, 2), trial.suggest_float("y", 0, 2)
+    trial.set_constraint("line", x + y - 1.13)
+    return (x - 1.0) ** 2 + (y - 0.6) ** 2
+
+
+def yes_or_no(trial: optuna.Trial) -> float:
+    """The same, but the constraint does not say by how much it holds."""
+    x, y = trial.suggest_float("x", 0, 2), trial.suggest_float("y", 0, 2)
+    trial.set_constraint("line", float(x + y > 1.13))
+    return (x - 1.0) ** 2 + (y - 0.6) ** 2
+
+
+def curves(trial: optuna.Trial) -> float:
+    """A bowl of three numbers whose optimum lies in a ball, and beyond a cylinder."""
+    x = np.array([trial.suggest_float(name, 0, 1) for name in "xyz"])
+    trial.set_constraint("ball", 0.09 - float(((x - 0.6) ** 2).sum()))
+    trial.set_constraint("cylinder", float((x[:2] ** 2).sum()) - 0.6)
+    return float(((x - (0.55, 0.65, 0.6)) ** 2).sum())
+
+
+def network(trial: optuna.Trial) -> float:
+    """Larger networks are better, as far as memory and time allow."""
+    layers = trial.suggest_int("layers", 1, 12)
+    width = trial.suggest_int("width", 16, 2048, log=True)
+    batch = trial.suggest_int("batch", 8, 1024, log=True)
+    rate = math.log10(trial.suggest_float("rate", 1e-5, 1.0, log=True))
+    sparse = trial.suggest_categorical("layer", ("dense", "sparse")) == "sparse"
+    weights = layers * width**2 * (0.1 if sparse else 1.0)
+    trial.set_constraint("memory", math.log10((16 * weights + 8 * batch * layers * width) / 5e7))
+    trial.set_constraint("time", math.log10(weights * (1.0 + 64.0 / batch) * (1 + sparse) / 2e6))
+    loss = 0.05 * (7.0 - math.log10(weights)) ** 2 + 0.1 * (rate + 3.0 - 0.001 * batch) ** 2
+    return loss + 0.02 * abs(math.log2(batch) - 6.0) + 0.02 * abs(layers - 5) + 0.05 * sparse
+
+
+CONSTRAINED = (line, yes_or_no, curves, network)
+
+
+def constraints(seeds: int = 10, n_trials: int = 50, late: int = 30) -> None:
+    """Print how many of the last trials break a constraint, and the best loss that keeps all."""
+    print(f"{'objective':10s} {'sampler':12s} {'broken':>7s} {'mean best loss':>15s}")
+    for objective, make in product(CONSTRAINED, (TPESampler, AutoSampler, GBQRSampler)):
+        broken, best = [], []
+        for seed in range(seeds):
+            study = optuna.create_study(sampler=make(seed=seed))
+            study.optimize(objective, n_trials=n_trials)
+            breaks = np.array([max(t.constraints.values()) > 0.0 for t in study.trials])
+            losses = np.array([t.values[0] for t in study.trials])
+            broken.append(breaks[-late:].mean())
+            best.append(losses[~breaks].min(initial=math.inf))
+        name = make.__name__
+        print(
+            f"{objective.__name__:10s} {name:12s} {np.mean(broken):7.0%} {np.mean(best):15.4f}",
+            flush=True,
+        )
+
+
 # --- expected improvement per second ------------------------------------------------------
 
 
@@ -232,4 +294,4 @@ def cost(every: int = 6, seeds: int = 3, n_jobs: int = 1) -> None:
 
 
 if __name__ == "__main__":
-    run_command(__doc__, overhead, failures, chance, cost, spaces=SPACES | LARGE)
+    run_command(__doc__, overhead, failures, chance, constraints, cost, spaces=SPACES | LARGE)
