@@ -21,6 +21,7 @@ from automl_plugins.meta.tasks import (
     MetaTask,
     meta_feature_names_of,
     meta_feature_values,
+    read_meta_features,
     update_known,
 )
 from automl_plugins.records.checks import check_shape
@@ -113,7 +114,8 @@ class MetaDataset:
 
         Raises:
             TypeError: For records, a space or an option of another kind.
-            ValueError: If there is no record, or a recorded task has no space and none is given.
+            ValueError: If there is no record, a recorded task has no space and none is given, or
+                a meta-feature is not a number.
             MemoryMismatch: If no task shares a hyperparameter with the space, or none of its runs
                 lies in it.
         """
@@ -294,7 +296,8 @@ class MetaDataset:
 def _describe(name: str, records: Sequence[TaskRecord]) -> MetaTask:
     features: dict[str, float] = {}
     for record in records:
-        features = update_known(features, record.meta_features)
+        given = read_meta_features(record.meta_features, f"Task {name!r}: ")
+        features = update_known(features, given)
     return MetaTask(name, features, {k: v for record in records for k, v in record.tags.items()})
 
 

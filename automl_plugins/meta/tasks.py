@@ -17,6 +17,7 @@ from scipy.special import softmax
 
 from automl_plugins import meta
 from automl_plugins.arrays import FloatArray
+from automl_plugins.meta.plain import plain_float
 from automl_plugins.meta.units import DataSize
 
 TaskDescription = Mapping[str, float] | None
@@ -55,10 +56,13 @@ def meta_feature_names_of(tasks: Sequence[MetaTask]) -> tuple[str, ...]:
 
 def meta_feature_values(tasks: Sequence[MetaTask], names: Sequence[str]) -> FloatArray:
     """Meta-features (T, m) by task; NaN where a task does not have one."""
-    return np.array(
-        [[task.meta_features.get(name, np.nan) for name in names] for task in tasks],
-        dtype=np.float64,
-    ).reshape(len(tasks), len(names))
+    rows = [meta_feature_row(task.meta_features, names) for task in tasks]
+    return np.array(rows, dtype=np.float64).reshape(len(tasks), len(names))
+
+
+def meta_feature_row(task: TaskDescription, names: Sequence[str]) -> FloatArray:
+    """Meta-features (m,) of a task by name; NaN where it has none, or None."""
+    return np.array([(task or {}).get(name) for name in names], dtype=np.float64)
 
 
 def read_meta_features(meta_features: Mapping[str, Any], where: str = "") -> dict[str, Any]:
@@ -69,6 +73,7 @@ def read_meta_features(meta_features: Mapping[str, Any], where: str = "") -> dic
             raise ValueError(
                 f"{where}Meta-features must be numbers by name, got {name}={value!r}."
             )
+        plain_float(value, name=f"{where}The meta-feature {name}")  # refuses what is too large
     return read
 
 
@@ -110,11 +115,6 @@ def describe_options(options: Mapping[str, Any]) -> dict[str, Any]:
     if X is not None or y is not None:
         found["meta_features"] = describe_task(found.get("meta_features"), X, y)
     return found
-
-
-def meta_feature_row(task: TaskDescription, names: Sequence[str]) -> FloatArray:
-    """Meta-features (m,) of a task by name; NaN where it has none."""
-    return np.array([float((task or {}).get(name, np.nan)) for name in names], dtype=np.float64)
 
 
 class TaskFeatures:

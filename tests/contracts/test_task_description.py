@@ -107,6 +107,7 @@ def test_none_is_a_meta_feature_that_is_not_known(
         ({"X": X, "y": Y, "meta_features": {}}, ValueError, "X and y or their meta-features"),
         ({"meta_features": [1.0]}, TypeError, "Meta-features must be numbers by name"),
         ({"meta_features": {"n": "many"}}, ValueError, "numbers by name, got n='many'"),
+        ({"meta_features": {"n": 10**400}}, ValueError, "meta-feature n is a .* too large for a"),
     ],
 )
 def test_one_text_for_each_error(

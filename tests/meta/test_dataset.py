@@ -272,6 +272,12 @@ def test_an_unknown_meta_feature_replaces_none() -> None:
     assert MetaDataset.from_records(parts).tasks[0].meta_features == {"n": 5.0, "m": 2.0}
 
 
+@pytest.mark.parametrize(("value", "told"), [("many", "got n='many'"), (10**400, "too large for")])
+def test_a_meta_feature_is_a_number(value: Any, told: str) -> None:
+    with pytest.raises(ValueError, match=f"Task 'a': .*{told}"):
+        MetaDataset.from_records([record("a", [1.0], meta_features={"n": value})])
+
+
 def test_tasks_are_left_out() -> None:
     data = MetaDataset.from_records([record(n, [float(i)]) for i, n in enumerate("abc")])
     left = data.without("b")

@@ -286,6 +286,14 @@ def test_errors_teach(design: Any) -> None:
         design({"x": (0.0, 1.0)}, memory(), None, 3)
     with pytest.raises(TypeError, match="Meta-features must be numbers by name, got 'iris'"):
         design(SPACE, memory(), "iris", 3)
+    with pytest.raises(ValueError, match="The meta-feature n is a whole number too large for a"):
+        design(SPACE, memory(), {"n": 10**400}, 3)
+
+
+@pytest.mark.parametrize("design", ALL)
+def test_none_is_a_meta_feature_that_is_not_known(design: Any) -> None:
+    unknown = design(SPACE, memory(), {"where": np.nan}, 3)
+    assert str(design(SPACE, memory(), {"where": None}, 3)) == str(unknown)
 
 
 @pytest.mark.parametrize("design", [top_k, delta, bad_start])
