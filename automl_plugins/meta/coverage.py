@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -132,23 +132,60 @@ def count_varied(runs: Sequence[Mapping[str, Any]], names: Iterable[str]) -> dic
     return found
 
 
-def note_coverage(coverage: Sequence[Coverage], bundled: Collection[str] = ()) -> tuple[str, ...]:
-    """Notes on how the runs of several tasks fit the space, one for each point.
+class Note(NamedTuple):
+    """How the runs of several tasks fit a search space, in one point."""
+
+    text: str
+    is_warning: bool = False  # something may be a mistake of the user
+    of_names: bool = False  # the space lacks hyperparameters, and gets them yet if it grows
+
+
+def note_coverage(coverage: Sequence[Coverage], bundled: Collection[str] = ()) -> tuple[Note, ...]:
+    """Notes on how the runs of several tasks fit the space, warnings first.
 
     ``bundled`` names the tasks that come with the package. They have more hyperparameters than
     most searches, which is no news.
     """
-    n_runs, n_kept = sum(c.n_runs for c in coverage), sum(c.n_kept for c in coverage)
-    out = []
-    if n_kept < n_runs:
-        n_partial = sum(c.n_partial for c in coverage)
-        n_unrelated = sum(c.n_unrelated for c in coverage)
-        reasons = [f"{name} in {n}" for name, n in _sum_up(coverage, "dropped")]
-        reasons += [f"a lower budget in {n_partial}"] * bool(n_partial)
-        reasons += [f"another branch in {n_unrelated}"] * bool(n_unrelated)
-        because = f" because of {' and '.join(reasons)}" if reasons else ""
-        out.append(f"{n_runs - n_kept} of {n_runs} recorded runs are left out{because}.")
+    notes = [
+        *_note_ranges(coverage),
+        *_note_left_out(coverage),
+        *_note_values(coverage),
+        *_note_names(coverage, bundled),
+    ]
+    return tuple(sorted(notes, key=lambda note: not note.is_warning))
+
+
+def _note_ranges(coverage: Sequence[Coverage]) -> Iterator[Note]:
+    """Warnings of memories that lie outside a range."""
     beyond = {name: found for c in coverage for name, found in c.beyond.items()}
+    for name, found in beyond.items():
+        text = (
+            f"{name} was recorded from {found.least:g} to {found.most:g}, and {found.n_outside} of"
+            f" these {found.n} values lie outside the range of this search, {found.low:g} to"
+            f" {found.high:g}: little is known of it there. The nearest end counts for"
+            f" {found.n_at_end} of them, the default for the others. If this is not meant, widen"
+            " the range, or use a memory of it."
+        )
+        yield Note(text, is_warning=True)
+
+
+def _note_left_out(coverage: Sequence[Coverage]) -> Iterator[Note]:
+    n_runs, n_kept = sum(c.n_runs for c in coverage), sum(c.n_kept for c in coverage)
+    if n_kept == n_runs:
+        return
+    n_partial = sum(c.n_partial for c in coverage)
+    n_unrelated = sum(c.n_unrelated for c in coverage)
+    reasons = [f"{name} in {n}" for name, n in _sum_up(coverage, "dropped")]
+    reasons += [f"a lower budget in {n_partial}"] * bool(n_partial)
+    reasons += [f"another branch in {n_unrelated}"] * bool(n_unrelated)
+    because = f" because of {' and '.join(reasons)}" if reasons else ""
+    yield Note(f"{n_runs - n_kept} of {n_runs} recorded runs are left out{because}.")
+
+
+def _note_values(coverage: Sequence[Coverage]) -> Iterator[Note]:
+    """What became of the values of the runs that are used, unless ``_note_ranges`` says it."""
+    n_kept = sum(c.n_kept for c in coverage)
+    beyond = {name for c in coverage for name in c.beyond}
     unusable = dict(_sum_up(coverage, "unusable"))
     imputed = _sum_up(coverage, "imputed")
     for counted, sentence in (
@@ -176,64 +213,38 @@ def note_coverage(coverage: Sequence[Coverage], bundled: Collection[str] = ()) -
             "{} was converted between counts and fractions in {} of {} recorded runs.",
         ),
     ):
-        out += [sentence.format(name, n, n_kept) for name, n in counted if n]
-    warnings = warn_of_coverage(coverage, bundled)
-    return (*warnings, *out, *(n for n in note_names(coverage, bundled) if n not in warnings))
+        yield from (Note(sentence.format(name, n, n_kept)) for name, n in counted if n)
 
 
-def warn_of_coverage(
-    coverage: Sequence[Coverage], bundled: Collection[str] = ()
-) -> tuple[str, ...]:
-    """Those of the notes that are warnings."""
-    renamed = bool(_unknown(coverage))
-    return (*warn_of_ranges(coverage), *(note_names(coverage, bundled) if renamed else ()))
+def _note_names(coverage: Sequence[Coverage], bundled: Collection[str]) -> Iterator[Note]:
+    """What the runs have and the space has not.
 
-
-def note_names(coverage: Sequence[Coverage], bundled: Collection[str] = ()) -> tuple[str, ...]:
-    """The note on recorded hyperparameters that the space does not have, if there are any.
-
-    It is a warning where the space has one that no run has: the two may be one, renamed.
+    It is a warning where the space has a hyperparameter that no run has: the two may be one,
+    renamed.
     """
     lacking = _sum_up([c for c in coverage if c.task not in bundled], "lacking")
     if not lacking:
-        return ()
+        return
     n_kept = sum(c.n_kept for c in coverage)
     listed = _listed([f"{name} in {n}" for name, n in lacking])
-    note = (
+    text = (
         "Hyperparameters of the runs that this search does not have are ignored:"
         f" {listed} of {n_kept} recorded runs."
     )
-    if unknown := _unknown(coverage):
-        note += (
+    shared = {name for c in coverage for name in c.shared}
+    unknown = [name for name, _ in _sum_up(coverage, "imputed") if name not in shared]
+    if unknown:
+        text += (
             f" The search has {_listed(unknown)}, which no run has. If two of these are one by"
             " different names, rename it in the runs or in the search; else nothing need be done."
         )
-    return (note,)
-
-
-def _unknown(coverage: Sequence[Coverage]) -> list[str]:
-    """Hyperparameters that had to be imputed in runs of a task, and that no task has."""
-    shared = {name for covered in coverage for name in covered.shared}
-    return [name for name, _ in _sum_up(coverage, "imputed") if name not in shared]
+    yield Note(text, is_warning=bool(unknown), of_names=True)
 
 
 def _listed(parts: Sequence[str]) -> str:
     more = len(parts) - _MOST_NAMES
     shown = [*parts[:_MOST_NAMES], f"{more} more"] if more > 0 else parts
     return " and ".join(shown)
-
-
-def warn_of_ranges(coverage: Sequence[Coverage]) -> tuple[str, ...]:
-    """Warnings of memories that lie outside a range."""
-    beyond = {name: found for c in coverage for name, found in c.beyond.items()}
-    return tuple(
-        f"{name} was recorded from {found.least:g} to {found.most:g}, and {found.n_outside} of"
-        f" these {found.n} values lie outside the range of this search, {found.low:g} to"
-        f" {found.high:g}: little is known of it there. The nearest end counts for"
-        f" {found.n_at_end} of them, the default for the others. If this is not meant, widen the"
-        " range, or use a memory of it."
-        for name, found in beyond.items()
-    )
 
 
 def _sum_up(coverage: Sequence[Coverage], counts: str) -> list[tuple[str, int]]:

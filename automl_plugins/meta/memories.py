@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
@@ -17,13 +17,7 @@ from automl_plugins.addresses import as_path, check_exists, is_to_come
 from automl_plugins.arrays import FloatArray
 from automl_plugins.frameworks import owner_of
 from automl_plugins.meta.bundled import LEARNERS, bundled, bundled_among
-from automl_plugins.meta.coverage import (
-    Coverage,
-    MemoryMismatch,
-    note_coverage,
-    note_names,
-    warn_of_coverage,
-)
+from automl_plugins.meta.coverage import MemoryMismatch, Note, note_coverage
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.tasks import read_meta_features
 from automl_plugins.newest import Newest
@@ -341,8 +335,8 @@ class TaskMemory:
         """Log what a search space lacks that has grown until now; once, at the first call."""
         if self.growing and not self._settled:
             self._settled = True
-            coverage = self.on(space).coverage
-            self._log(note_names(coverage, self._bundled), coverage)
+            notes = note_coverage(self.on(space).coverage, self._bundled)
+            self._log(note for note in notes if note.of_names)
 
     def learner_in(self, space: VectorSpace) -> str:
         """The name of the bundled memory that was asked for; empty for any other memory."""
@@ -362,16 +356,16 @@ class TaskMemory:
             return str(error)
         notes = note_coverage(dataset.coverage, self._bundled)
         # What a space lacks that grows may be asked for by the next trial, see ``settle``.
-        later = note_names(dataset.coverage, self._bundled) if self.growing else ()
-        self._log([note for note in notes if note not in later], dataset.coverage)
+        self._log(note for note in notes if not (self.growing and note.of_names))
         return dataset
 
-    def _log(self, notes: Iterable[str], coverage: Sequence[Coverage]) -> None:
-        warnings = warn_of_coverage(coverage, self._bundled) if self.chosen else ()
-        for note in notes:
-            if note not in self._noted:  # most are the same in every form of a space that grows
-                self._noted.add(note)
-                self.logger.log(logging.WARNING if note in warnings else logging.INFO, note)
+    def _log(self, notes: Iterable[Note]) -> None:
+        for text, is_warning, _ in notes:
+            if text not in self._noted:  # most are the same in every form of a space that grows
+                self._noted.add(text)
+                self.logger.log(
+                    logging.WARNING if is_warning and self.chosen else logging.INFO, text
+                )
 
     def _only_itself(self) -> str:
         return (

@@ -33,7 +33,7 @@ from automl_plugins.spaces.vector_space import VectorSpace
 from . import designs
 from .alignment import align
 from .bundled import bundled_among
-from .coverage import note_coverage, warn_of_coverage
+from .coverage import note_coverage
 from .designs import InitialDesign
 from .memories import Memory, names_of, note_unknown, open_memory, read_memory
 
@@ -153,10 +153,10 @@ def advise(
             f"The task has {n} of the memory's {len(known)} meta-features: is it of the same"
             " kind, and described in the same way?"
         )
-    packaged = bundled_among(records)
-    notes += note_coverage(dataset.coverage, packaged)
-    for warning in warn_of_coverage(dataset.coverage, packaged):
-        logger.warning(warning)
+    for note in note_coverage(dataset.coverage, bundled_among(records)):
+        notes.append(note.text)
+        if note.is_warning:
+            logger.warning(note.text)
     notes += note_unknown("exclude", exclude, names_of(records))
     return Advice(_add_notes(found, k, notes), dataset, described)
 

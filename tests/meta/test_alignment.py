@@ -197,10 +197,12 @@ def test_values_between_steps_are_not_outside() -> None:
         assert np.flatnonzero(keep).tolist() == kept and coverage.rounded == {"n": 2}
         assert [v["n"] for v in values(space, vectors[1:4])] == [100, 200, 300]
         assert "moved to a step n in 2" in str(coverage)
-        assert "n is between the steps of this search in 2 of" in note_coverage([coverage])[-1]
+        note = note_coverage([coverage])[-1].text
+        assert "n is between the steps of this search in 2 of" in note
     assert coverage.dropped == {"n": 2}
     _, _, coverage, _ = aligned(space, *rows)
-    assert note_coverage([coverage])[0].startswith("n is outside the range of this search in 2 of")
+    note = note_coverage([coverage])[0].text
+    assert note.startswith("n is outside the range of this search in 2 of")
 
 
 def test_ordinals_take_the_nearest_value() -> None:
@@ -239,9 +241,10 @@ def test_a_number_that_equals_a_choice_by_chance_makes_no_other_foreign(choices:
     got = [v["max_features"] for v in values(space, found.vectors)]
     assert got[:2] == [0.5, "sqrt"]  # 5 of 25 columns
     assert found.coverage.imputed == found.coverage.unusable == {"max_features": 2}
-    assert note_coverage([found.coverage]) == (
+    (note,) = note_coverage([found.coverage])
+    assert note.text == (
         "max_features has values that cannot be used in 2 of 4 recorded runs, as they are none of"
-        " this search, and is imputed there.",
+        " this search, and is imputed there."
     )
 
 
@@ -461,5 +464,5 @@ def test_runs_of_other_hyperparameters_alone_are_left_out() -> None:
     assert found.imputed[:, 0].tolist() == [False, False, False, True, True]
     assert "2 of another branch" in str(found.coverage)
     (note, imputed) = note_coverage([found.coverage])
-    assert note == "2 of 5 recorded runs are left out because of another branch in 2."
-    assert imputed == "lr is missing in 2 of 3 recorded runs and is imputed."
+    assert note.text == "2 of 5 recorded runs are left out because of another branch in 2."
+    assert imputed.text == "lr is missing in 2 of 3 recorded runs and is imputed."

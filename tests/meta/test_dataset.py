@@ -15,7 +15,7 @@ from ConfigSpace import (
 from ConfigSpace.hyperparameters import Constant, OrdinalHyperparameter
 
 from automl_plugins.meta import MemoryMismatch, MetaDataset, MetaTask, TaskRecord
-from automl_plugins.meta.coverage import note_coverage, warn_of_ranges
+from automl_plugins.meta.coverage import note_coverage
 from automl_plugins.meta.memories import take_conditions
 from automl_plugins.meta.union import union_space
 from automl_plugins.records.scores import regret, standardise_losses
@@ -121,6 +121,10 @@ def far(n_inside: int = 0) -> list[TaskRecord]:
     ]
 
 
+def warnings_of(data: MetaDataset) -> list[str]:
+    return [note.text for note in note_coverage(data.coverage) if note.is_warning]
+
+
 def test_of_a_memory_outside_a_range_a_third_is_at_its_end() -> None:
     data = MetaDataset.from_records(far(n_inside=1), unit("x", "y"))
     x = data.vectors[:, 0]
@@ -131,11 +135,11 @@ def test_of_a_memory_outside_a_range_a_third_is_at_its_end() -> None:
     np.testing.assert_array_equal(data.vectors[:30], data.vectors[:29:-1])
     assert data.coverage[0].clipped == {"x": 10} and data.coverage[0].imputed == {"x": 19}
     (note,) = note_coverage(data.coverage)
-    assert note.startswith(
+    assert note.is_warning and note.text.startswith(
         "x was recorded from 0.25 to 2.96667, and 58 of these 60 values lie outside the range of"
         " this search, 0 to 1: little is known of it there."
     )
-    assert "widen the range" in note and warn_of_ranges(data.coverage) == (note,)
+    assert "widen the range" in note.text
 
 
 def test_what_is_at_the_end_of_a_range_follows_no_grid() -> None:
@@ -148,7 +152,7 @@ def test_what_is_at_the_end_of_a_range_follows_no_grid() -> None:
     x, k = (data.vectors[:, data.space.index_of[name]] for name in "xk")
     at_end = [int(((x == 0.0) & (k == i)).sum()) for i in range(3)]
     assert sum(at_end) == 80 and min(at_end) > 10
-    (note,) = warn_of_ranges(data.coverage)
+    (note,) = warnings_of(data)
     assert "The nearest end counts for 80 of them" in note
 
 
@@ -158,7 +162,7 @@ def test_of_a_memory_a_twentieth_of_which_is_inside_all_is_clipped() -> None:
     data = MetaDataset.from_records([twenty], unit("x", "y"))
     assert data.coverage[0].clipped == {"x": 19} and not data.coverage[0].imputed
     (note,) = note_coverage(data.coverage)
-    assert "in 19 of 20 recorded runs" in note and not warn_of_ranges(data.coverage)
+    assert "in 19 of 20 recorded runs" in note.text and not note.is_warning
 
 
 @pytest.mark.parametrize("options", [{"out_of_range": "drop"}, {"missing": "drop"}])
@@ -166,13 +170,13 @@ def test_who_drops_what_does_not_fit_is_told_all_else(options: dict[str, Any]) -
     data = MetaDataset.from_records(far(n_inside=1), unit("x", "y"), **options)
     assert len(data) == (2 if "out_of_range" in options else 60)
     assert set(data.vectors[:, 0].tolist()) <= {0.25, 1.0}
-    assert not warn_of_ranges(data.coverage)
+    assert not warnings_of(data)
 
 
 def test_a_number_that_is_fixed_is_not_outside_a_range() -> None:
     space = unit("y")
     space.add(Constant("x", 100))
-    assert not warn_of_ranges(MetaDataset.from_records(far(), space).coverage)
+    assert not warnings_of(MetaDataset.from_records(far(), space))
 
 
 def test_runs_of_a_branch_are_kept_where_their_numbers_are_outside() -> None:

@@ -11,7 +11,7 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 
 from automl_plugins.meta import MetaDataset, TaskRecord, bundled
-from automl_plugins.meta.coverage import count_varied, note_coverage, warn_of_coverage
+from automl_plugins.meta.coverage import count_varied, note_coverage
 from automl_plugins.meta.memories import TaskMemory
 from automl_plugins.meta.recognition import RecognisedMemory
 from automl_plugins.meta.warm_start import advise
@@ -48,7 +48,7 @@ def warned(log: pytest.LogCaptureFixture) -> list[str]:
 
 def noted(memory: Any, space: ConfigurationSpace, bundled: Sequence[str] = ()) -> tuple[str, ...]:
     notes = note_coverage(MetaDataset.from_records(memory, space).coverage, bundled)
-    return tuple(note for note in notes if note.startswith(IGNORED))
+    return tuple(note.text for note in notes if note.text.startswith(IGNORED))
 
 
 @pytest.fixture
@@ -146,4 +146,5 @@ def test_a_space_that_grows_is_waited_for(log: pytest.LogCaptureFixture) -> None
     again.settle(few)
     again.settle(few)
     assert warned(log) == [RENAMED]
-    assert warn_of_coverage(again.on(few).coverage) == (RENAMED,)
+    (note,) = (note for note in note_coverage(again.on(few).coverage) if note.is_warning)
+    assert note.text == RENAMED

@@ -43,7 +43,8 @@ def read(
     found = MetaDataset.from_records([runs], space)
     kept = zip(found.losses.astype(int), to_values(space, found.vectors), strict=True)
     by_value = {values[i]: run[choice.name] for i, run in kept}
-    return by_value, found.coverage[0], note_coverage(found.coverage)
+    notes = tuple(note.text for note in note_coverage(found.coverage))
+    return by_value, found.coverage[0], notes
 
 
 # --- ranges ---------------------------------------------------------------------------------
