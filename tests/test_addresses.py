@@ -28,7 +28,8 @@ from optuna.storages.journal import JournalFileBackend
 from automl_plugins.__main__ import main
 from automl_plugins.addresses import as_database, check_exists, file_of, without_password
 from automl_plugins.meta import MetaStore, convert
-from automl_plugins.meta.memories import TaskMemory, read_memory
+from automl_plugins.meta.memories import TaskMemory
+from automl_plugins.meta.sources import read_memory
 
 read_task = ADAPTER.read_task
 

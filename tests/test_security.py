@@ -32,7 +32,7 @@ from automl_plugins.__main__ import main
 from automl_plugins.meta import MetaStore
 from automl_plugins.meta.factorization import MatrixFactorization
 from automl_plugins.meta.files import read_records
-from automl_plugins.meta.memories import read_memory
+from automl_plugins.meta.sources import read_memory
 from automl_plugins.meta.store import rows
 from automl_plugins.replay import read_runs
 from automl_plugins.replay.config import replay_config

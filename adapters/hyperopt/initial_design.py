@@ -9,7 +9,7 @@ from hyperopt import Trials, rand
 
 from automl_plugins._arguments import check_integer
 from automl_plugins.meta.designs import diverse
-from automl_plugins.meta.memories import Memory
+from automl_plugins.meta.sources import Memory
 from automl_plugins.meta.tasks import TaskDescription
 from automl_plugins.meta.warm_start import AnyDesign, WarmStart, advise, n_suggestions
 from automl_plugins.streams import Streams

@@ -22,9 +22,9 @@ from automl_plugins import recipes
 from automl_plugins.formats import format_count
 from automl_plugins.frameworks import adapter_of
 from automl_plugins.meta.coverage import MemoryMismatch
-from automl_plugins.meta.memories import AUTO, TaskMemory
+from automl_plugins.meta.memories import TaskMemory
 from automl_plugins.meta.recognition import task_memory
-from automl_plugins.meta.sources import read_source
+from automl_plugins.meta.sources import AUTO, read_source
 from automl_plugins.meta.tasks import describe_options
 from automl_plugins.proposers.model_based import ProposerSettings
 from automl_plugins.proposers.proposal import (

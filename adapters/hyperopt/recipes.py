@@ -22,7 +22,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from automl_plugins import recipes as core
-from automl_plugins.meta.memories import AUTO
+from automl_plugins.meta.sources import AUTO
 from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.recipes.without_memory import EIPerSecondOptions, GBQROptions, SurrogateOptions
 from automl_plugins.surrogates import Surrogate

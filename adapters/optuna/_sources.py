@@ -25,17 +25,18 @@ from automl_plugins.addresses import (
 from automl_plugins.formats import one_line
 from automl_plugins.meta.bundled import LEARNERS
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.memories import (
+from automl_plugins.meta.memories import TaskMemory
+from automl_plugins.meta.recognition import RecognisedMemory
+from automl_plugins.meta.sources import (
     AUTO,
     Known,
     Memory,
-    TaskMemory,
     hint_of_kind,
+    named_sources,
     read_memory,
+    read_source,
     recorded_space,
 )
-from automl_plugins.meta.recognition import RecognisedMemory
-from automl_plugins.meta.sources import named_sources, read_source
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.values import to_values
 

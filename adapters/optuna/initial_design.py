@@ -17,7 +17,7 @@ from optuna.study import Study
 from automl_plugins._arguments import check_integer
 from automl_plugins.meta.designs import diverse
 from automl_plugins.meta.designs.design import Design, Suggestion
-from automl_plugins.meta.memories import Memory, take_conditions
+from automl_plugins.meta.sources import Memory, take_conditions
 from automl_plugins.meta.tasks import TaskDescription
 from automl_plugins.meta.warm_start import AnyDesign, WarmStart, advise, n_suggestions
 from automl_plugins.proposers.design import space_filling

@@ -10,7 +10,7 @@ from optuna.study import Study
 
 from automl_plugins import recipes
 from automl_plugins._arguments import preset
-from automl_plugins.meta.memories import AUTO
+from automl_plugins.meta.sources import AUTO
 from automl_plugins.meta.tasks import describe_options
 from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.proposers.with_memory import check_fits

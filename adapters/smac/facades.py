@@ -17,7 +17,8 @@ from smac.random_design import AbstractRandomDesign, ProbabilityRandomDesign
 from smac.runhistory.encoder import RunHistoryEIPSEncoder
 
 from automl_plugins._arguments import check_kind, refuse_foreign
-from automl_plugins.meta.memories import AUTO, AlignedMemory, Memory
+from automl_plugins.meta.memories import AlignedMemory
+from automl_plugins.meta.sources import AUTO, Memory
 from automl_plugins.proposers.explanation import Explanation
 from automl_plugins.recipes import auto, gbqr, gbqr_surrogate
 from automl_plugins.recipes.auto import AutoOptions

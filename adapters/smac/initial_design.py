@@ -12,7 +12,7 @@ from smac.initial_design import AbstractInitialDesign, SobolInitialDesign
 
 from automl_plugins._arguments import check_integer, check_kind, check_share, refuse_foreign
 from automl_plugins.meta.designs import diverse, knn
-from automl_plugins.meta.memories import Memory
+from automl_plugins.meta.sources import Memory
 from automl_plugins.meta.tasks import TaskDescription
 from automl_plugins.meta.warm_start import (
     AnyDesign,

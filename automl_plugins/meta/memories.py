@@ -9,195 +9,23 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
-from ConfigSpace import ConfigurationSpace
-from ConfigSpace.conditions import Condition, EqualsCondition, InCondition
 
-from automl_plugins._arguments import describe, did_you_mean, hint_of_seed
-from automl_plugins.addresses import as_path, check_exists, is_to_come
+from automl_plugins._arguments import did_you_mean
+from automl_plugins.addresses import is_to_come
 from automl_plugins.arrays import FloatArray
-from automl_plugins.frameworks import owner_of
-from automl_plugins.meta.bundled import LEARNERS, bundled, bundled_among
+from automl_plugins.meta.bundled import LEARNERS, bundled_among
 from automl_plugins.meta.coverage import MemoryMismatch, Note, note_coverage
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.tasks import read_meta_features
 from automl_plugins.newest import Newest
 from automl_plugins.records.history import History
-from automl_plugins.records.task_record import TaskRecord
-from automl_plugins.spaces.choices import one_of
-from automl_plugins.spaces.values import ABSENT, reader
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from .names import rename_all, spelling
-from .sources import is_of_framework, read_source, records_in
-from .union import union_space
+from .sources import Known, Memory, names_of, open_memory, read_memory
 
 if TYPE_CHECKING:
     from .store import MetaStore
 
 _logger = logging.getLogger(__name__)
-
-
-class Store(Protocol):
-    """The methods of a ``MetaStore`` that are needed here."""
-
-    def records(self) -> list[TaskRecord]:
-        """All runs, task by task."""
-        ...
-
-
-#: A memory: aligned or not, in a database, its path or address, sources of any framework (see
-#: ``sources``), or the name of a bundled one.
-#: For a search also ``"auto"``, see ``RecognisedMemory``.
-Memory = MetaDataset | Store | Iterable[Any] | str | os.PathLike[str]
-Known = MetaDataset | list[TaskRecord]
-AUTO = "auto"  # as a memory: the bundled one of the learner that is recognised
-
-# --- what it holds --------------------------------------------------------------------------
-
-
-def open_memory(
-    memory: Memory | None, space: ConfigurationSpace, *, exclude: Collection[str] = ()
-) -> MetaDataset:
-    """A memory aligned to a search space, without the tasks named in ``exclude``, known or not.
-
-    Raises:
-        MemoryMismatch: If it shares no hyperparameter with the space, or no run of it lies there.
-    """
-    if isinstance(exclude, str):
-        raise TypeError(
-            f"exclude must be names of tasks, got the text {exclude!r}: [{exclude!r}]."
-        )
-    known = read_memory(memory)
-    names = names_of(known)
-    if names and set(names) <= set(exclude):
-        raise ValueError(f"exclude leaves no task: the memory has {', '.join(names)} only.")
-    if isinstance(known, MetaDataset):
-        return known.without(*exclude).aligned(space)
-    return MetaDataset.from_records([r for r in known if r.name not in exclude], space)
-
-
-def read_memory(memory: Memory | None) -> Known:
-    """The runs of a memory, in the space or spaces that they were recorded in.
-
-    Raises:
-        StoreError: For a store that cannot be read.
-        TypeError: For what is not a memory.
-        ValueError: For a name, path or folder of none, ``"auto"``, or a meta-feature that is not a
-            number.
-    """
-    if isinstance(memory, MetaDataset):
-        return memory
-    # Before any path: a file may have the name of a learner.
-    if isinstance(memory, str) and memory in LEARNERS:
-        return bundled(memory)
-    if isinstance(memory, str) and memory == AUTO:
-        raise ValueError(
-            f"memory={AUTO!r} is for a search, such as AutoSampler. Here the learner must be"
-            f" named: {', '.join(LEARNERS)}."
-        )
-    if isinstance(memory, str | os.PathLike):
-        return _read_place(memory)
-    if memory is not None and callable(stored := getattr(memory, "records", None)):
-        return list(stored())
-    records = records_in(memory)
-    if records is None:
-        raise TypeError(
-            "memory must be a MetaDataset, a MetaStore, its path or address, records of tasks,"
-            " searches of a framework (one, several, or by name of the task), or the name of a"
-            f" bundled memory, got {describe(memory)}.{hint_of_kind(memory)}"
-        )
-    for record in records:  # those of a store were checked when they were written
-        read_meta_features(record.meta_features, f"Task {record.name!r}: ")
-    return records
-
-
-def _read_place(memory: str | os.PathLike[str]) -> Known:
-    """The runs at an address, or in a file or folder."""
-    address = os.fspath(memory)
-    try:
-        check_exists(address, "memory")
-    except ValueError as error:
-        text = "" if isinstance(memory, str) else "the text "
-        hint = did_you_mean(address.lower(), [*LEARNERS, AUTO], about=text)
-        raise ValueError(
-            f"{error}{hint} It may be the path or address of a store that is there (MetaStore(...)"
-            f" makes one), or the name of a bundled memory: {', '.join(LEARNERS)}."
-        ) from None
-    path = str(as_path(memory))
-    if os.path.isdir(path):
-        if (owner := owner_of(path)) is None:
-            raise ValueError(
-                f"{path} is a folder in which no runs are recorded: name a store, which is a file,"
-                " or a folder that a search has written to, with a framework that is installed."
-            )
-        return owner.read_tasks(path)
-    if is_of_framework(address) and (found := read_source(address)) is not None:
-        return found
-    with open_store(memory) as store:
-        return store.records()
-
-
-def hint_of_kind(given: Any) -> str:
-    """What to do with a frame of runs, several names or a seed; empty for anything else."""
-    if isinstance(given, list | tuple) and given:
-        texts = [item for item in given if isinstance(item, str)]
-        if names := [name for name in texts if name in LEARNERS]:
-            listed = ", ".join(f"*bundled({name!r}).records()" for name in names)
-            return f" In a list the records of bundled memories are a memory: [{listed}]."
-        if len(texts) == len(given):
-            return f" The first item is the text {given[0]!r}, which is no address of a storage."
-    if not hasattr(given, "columns"):
-        return hint_of_seed(given)
-    return (
-        " TaskRecord.from_frame(frame, name=..., loss=...) makes a record of the runs on one task,"
-        " and a list of records is a memory."
-    )
-
-
-def open_store(address: str | os.PathLike[str]) -> MetaStore:
-    """The store at an address or path; its errors."""
-    from .store import MetaStore  # SQLAlchemy is an extra
-
-    return MetaStore(address)
-
-
-def recorded_space(known: Known) -> ConfigurationSpace | None:
-    """The space of all runs; None if it was not recorded, or contradicts itself."""
-    try:
-        return known.space if isinstance(known, MetaDataset) else union_space(known)
-    except ValueError:
-        return None
-
-
-@np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
-def take_conditions(space: ConfigurationSpace, known: Known) -> ConfigurationSpace:
-    """A space without conditions, with those that a memory has for hyperparameters of it.
-
-    Only conditions on the values of one parent are taken over.
-    """
-    if (source := recorded_space(known)) is None:
-        return space
-    taken: list[Condition] = []
-    # The others keep their names: a new one that is not asked for may be that of another.
-    if new := {own: name for own, name in spelling(space, source).items() if name in space}:
-        source = rename_all(source, new)
-    for name in space:
-        conditions = source.parent_conditions_of[name] if name in source else []
-        if len(conditions) != 1 or not isinstance(conditions[0], EqualsCondition | InCondition):
-            continue
-        condition: Condition = conditions[0]
-        if condition.parent.name not in space:
-            continue
-        parent = space[condition.parent.name]
-        wanted = condition.values if isinstance(condition, InCondition) else [condition.value]
-        read = reader(parent)
-        if legal := [found for value in wanted if (found := read(value)) is not ABSENT]:
-            taken.append(one_of(space[name], parent, legal))
-    space.add(taken)
-    return space
-
-
-# --- what a search sees of it -----------------------------------------------------------------
 
 
 @runtime_checkable
@@ -378,12 +206,6 @@ class TaskMemory:
 
     def __repr__(self) -> str:
         return f"TaskMemory({len(self.names)} tasks)"
-
-
-def names_of(known: Known) -> tuple[str, ...]:
-    """Names of the tasks of a memory."""
-    tasks = known.tasks if isinstance(known, MetaDataset) else known
-    return tuple(dict.fromkeys(task.name for task in tasks))
 
 
 def note_unknown(argument: str, names: Collection[str], known: Collection[str]) -> tuple[str, ...]:

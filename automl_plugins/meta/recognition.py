@@ -21,8 +21,9 @@ from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from .memories import AUTO, AlignedMemory, Memory, TaskMemory
+from .memories import AlignedMemory, TaskMemory
 from .names import OWN_NAMES, is_step, prefix_of, spelling
+from .sources import AUTO, Memory
 
 _logger = logging.getLogger(__name__)
 

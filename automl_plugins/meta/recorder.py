@@ -23,7 +23,7 @@ from automl_plugins.meta.plain import (
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import FIRST_MOMENT, unix_time
 
-from .memories import open_store
+from .sources import open_store
 
 logger = logging.getLogger(__name__)
 

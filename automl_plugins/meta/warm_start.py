@@ -35,7 +35,8 @@ from .alignment import align
 from .bundled import bundled_among
 from .coverage import note_coverage
 from .designs import InitialDesign
-from .memories import Memory, names_of, note_unknown, open_memory, read_memory
+from .memories import note_unknown
+from .sources import Memory, names_of, open_memory, read_memory
 
 logger = logging.getLogger(__name__)
 

@@ -30,8 +30,9 @@ from automl_plugins.meta.factorization import (
     complementary,
     of_nearest,
 )
-from automl_plugins.meta.memories import AlignedMemory, Memory
+from automl_plugins.meta.memories import AlignedMemory
 from automl_plugins.meta.recognition import task_memory
+from automl_plugins.meta.sources import Memory
 from automl_plugins.meta.tasks import TaskFeatures, by_distance, meta_feature_row
 from automl_plugins.newest import Newest
 from automl_plugins.proposers.feasibility import likely_to_succeed

@@ -8,8 +8,9 @@ from typing import Any, Unpack
 
 from automl_plugins import surrogates
 from automl_plugins._arguments import check_flag, check_integer, level_of_caller
-from automl_plugins.meta.memories import AUTO, AlignedMemory, Memory
+from automl_plugins.meta.memories import AlignedMemory
 from automl_plugins.meta.recognition import task_memory
+from automl_plugins.meta.sources import AUTO, Memory
 from automl_plugins.meta.tasks import describe_task
 from automl_plugins.meta.transfer import BlendedTemplate, TransferTemplate
 from automl_plugins.proposers.acquisition import LocalSearch

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from automl_plugins.meta.memories import AlignedMemory, Memory
+from automl_plugins.meta.memories import AlignedMemory
 from automl_plugins.meta.recognition import task_memory
+from automl_plugins.meta.sources import Memory
 from automl_plugins.meta.tasks import describe_task
 from automl_plugins.meta.transfer import BlendedTemplate, TransferTemplate
 from automl_plugins.proposers.with_memory import SuggestedStart, WithFallback

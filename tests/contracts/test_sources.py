@@ -26,7 +26,8 @@ from smac import RandomFacade, Scenario
 
 from automl_plugins import frameworks
 from automl_plugins.meta import MetaStore, TaskRecord, bundled
-from automl_plugins.meta.memories import TaskMemory, names_of, read_memory
+from automl_plugins.meta.memories import TaskMemory
+from automl_plugins.meta.sources import names_of, read_memory
 from automl_plugins.meta.store import StoreError
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0)})

@@ -16,7 +16,7 @@ from ConfigSpace.hyperparameters import Constant, OrdinalHyperparameter
 
 from automl_plugins.meta import MemoryMismatch, MetaDataset, MetaTask, TaskRecord
 from automl_plugins.meta.coverage import note_coverage
-from automl_plugins.meta.memories import take_conditions
+from automl_plugins.meta.sources import take_conditions
 from automl_plugins.meta.union import union_space
 from automl_plugins.records.scores import regret, standardise_losses
 from automl_plugins.records.trial import Status

@@ -22,7 +22,7 @@ from automl_plugins.meta import (
     MetaStore,
     TaskRecord,
     bundled,
-    memories,
+    sources,
 )
 from automl_plugins.meta.bundled import (
     HYPERPARAMETERS,
@@ -30,8 +30,9 @@ from automl_plugins.meta.bundled import (
     METRICS,
     REGRESSIONS,
 )
-from automl_plugins.meta.memories import AlignedMemory, TaskMemory, open_memory, read_memory
+from automl_plugins.meta.memories import AlignedMemory, TaskMemory
 from automl_plugins.meta.recognition import RecognisedMemory, recognise, task_memory
+from automl_plugins.meta.sources import open_memory, read_memory
 from automl_plugins.meta.warm_start import advise
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
@@ -152,7 +153,7 @@ def test_a_home_folder_may_be_written_as_a_tilde(
             return records("a")
 
     folder.mkdir()
-    monkeypatch.setattr(memories, "owner_of", lambda path: Owner())
+    monkeypatch.setattr(sources, "owner_of", lambda path: Owner())
     assert [task.name for task in read_memory("~/smac3_output")] == ["a"]  # type: ignore[union-attr]
     assert asked == [str(folder)]
 

@@ -24,7 +24,7 @@ import sqlalchemy as sa
 from known_runs import kernel_record as record
 
 from automl_plugins.meta import TaskRecord
-from automl_plugins.meta.memories import read_memory
+from automl_plugins.meta.sources import read_memory
 from automl_plugins.meta.store import MetaStore, StoreError, connection, rows, schema
 
 
@@ -354,7 +354,7 @@ NOBODY = 65534
 AS_NOBODY = """
 import os, sys
 from automl_plugins.meta import MetaDataset
-from automl_plugins.meta.memories import read_memory
+from automl_plugins.meta.sources import read_memory
 from automl_plugins.meta.store import MetaStore, StoreError
 if not os.getuid():  # root may write everywhere
     os.setgroups([]), os.setgid({nobody}), os.setuid({nobody})

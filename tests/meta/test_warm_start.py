@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from known_runs import model_space, records
 
 from automl_plugins.meta import Design, MetaDataset, Suggestion, TaskRecord
-from automl_plugins.meta.memories import read_memory, take_conditions
+from automl_plugins.meta.sources import read_memory, take_conditions
 from automl_plugins.meta.store import MetaStore
 from automl_plugins.meta.tasks import describe_task
 from automl_plugins.meta.warm_start import (

@@ -29,7 +29,8 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from storages import storage_in
 
 from automl_plugins.meta import MetaDataset, MetaStore, memories
-from automl_plugins.meta.memories import TaskMemory, open_memory
+from automl_plugins.meta.memories import TaskMemory
+from automl_plugins.meta.sources import open_memory
 from automl_plugins.meta.store import StoreError
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
