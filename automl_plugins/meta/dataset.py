@@ -13,9 +13,9 @@ from ConfigSpace import ConfigurationSpace
 
 from automl_plugins._arguments import check_kind, refuse_foreign, repeated
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
-from automl_plugins.meta.alignment import AlignOptions, Reading, complete, read_runs
+from automl_plugins.meta.alignment import AlignOptions, complete
 from automl_plugins.meta.coverage import Coverage, MemoryMismatch
-from automl_plugins.meta.edges import doubt_edges
+from automl_plugins.meta.readings import Reading, doubt_edges, read_runs
 from automl_plugins.meta.recorded import guess_ranges
 from automl_plugins.meta.tasks import (
     MetaTask,

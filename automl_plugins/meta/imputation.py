@@ -11,18 +11,13 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 from ConfigSpace.conditions import AndConjunction, Condition, ConditionLike, Conjunction
-from scipy.stats import qmc
 
 from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.columns import Column
 from automl_plugins.spaces.conditions import satisfied
-from automl_plugins.spaces.values import to_vector
 from automl_plugins.spaces.vector_space import VectorSpace
 
-# Suggestions before any is spread: on tables of networks, searches of ``auto`` were worse at ten
-# trials with four of their five spread.
-_WITH_DEFAULTS = 5
 _MOST_VALUES = 1000  # of a parent, tried one by one; of more, evenly spaced ones are
 
 
@@ -44,28 +39,6 @@ def impute(
         values = np.array([_with_parents(space, p, defaults, p | given) for p in patterns])
         completed[lost] = space.activate(np.where(known[lost], vectors[lost], values[which]))
     return completed
-
-
-def spread(space: VectorSpace, vectors: FloatArray, arbitrary: BoolArray) -> FloatArray:
-    """Configurations (n, d) that differ in ``arbitrary`` columns, a mask (d,), too.
-
-    Of these a memory says nothing: with the default in all that it suggests, a search would learn
-    nothing of them either. The first five configurations keep the defaults, the others get the
-    points of a Sobol sequence, unless the space forbids them. A value that is no default was
-    chosen for the runs, and stays.
-    """
-    columns, n = np.flatnonzero(arbitrary), len(vectors) - _WITH_DEFAULTS
-    if n < 1 or not len(columns):
-        return vectors
-    defaults = to_vector(space.space, {hp.name: hp.default_value for hp in space.space.values()})
-    # The first two points are a corner and the middle, which most defaults are.
-    points = qmc.Sobol(len(columns), scramble=False).random_base2((n + 1).bit_length())[2 : n + 2]
-    changed = vectors.copy()
-    for column, places in zip(columns.tolist(), points.T, strict=True):
-        others = changed[_WITH_DEFAULTS:, column]
-        found = Column(space.space[space.names[column]]).quantile(places)
-        changed[_WITH_DEFAULTS:, column] = np.where(others == defaults[column], found, others)
-    return np.where(space.allowed(changed)[:, None], changed, vectors)
 
 
 def _with_parents(

@@ -11,10 +11,10 @@ import numpy as np
 from ConfigSpace.hyperparameters import Hyperparameter
 
 from automl_plugins._arguments import describe
-from automl_plugins.meta.alignment import speak_alike
 from automl_plugins.meta.bundled import HYPERPARAMETERS, LEARNERS, REGRESSIONS, bundled
 from automl_plugins.meta.coverage import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
+from automl_plugins.meta.readings import speak_alike
 from automl_plugins.newest import Newest
 from automl_plugins.records.history import History
 from automl_plugins.records.task_record import TaskRecord

@@ -22,9 +22,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from automl_plugins.meta import MetaDataset, TaskRecord
-from automl_plugins.meta.alignment import _place, align
+from automl_plugins.meta.alignment import align
 from automl_plugins.meta.conversion import conform
 from automl_plugins.meta.coverage import note_coverage
+from automl_plugins.meta.readings import _place
 from automl_plugins.meta.units import DataSize
 from automl_plugins.spaces.choices import categorical
 from automl_plugins.spaces.ranges import integer_range, stepped_range

@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
+from scipy.stats import qmc
 
 from automl_plugins._arguments import check_integer
-from automl_plugins.arrays import FloatArray
+from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.imputation import spread
 from automl_plugins.meta.tasks import TaskDescription, describe_task
 from automl_plugins.records.trial import finite_or_none
-from automl_plugins.spaces.values import to_values
+from automl_plugins.spaces.columns import Column
+from automl_plugins.spaces.values import to_values, to_vector
+from automl_plugins.spaces.vector_space import VectorSpace
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,10 @@ class Design(Sequence[Suggestion]):
         return "\n".join([f"{self.method}:", *lines, *self.notes])
 
 
+# Suggestions before any is spread: on tables of networks, searches of ``auto`` were worse at ten
+# trials with four of their five spread.
+_WITH_DEFAULTS = 5
+
 InitialDesign = Callable[[ConfigurationSpace, MetaDataset, TaskDescription, int], Design]
 
 
@@ -136,3 +142,25 @@ def make_design(
     values: Sequence[Mapping[str, object]] = to_values(memory.space, vectors)
     found = zip(vectors, values, map(float, scores), reasons, strict=True)
     return Design(method, tuple(Suggestion(*fields) for fields in found), notes)
+
+
+def spread(space: VectorSpace, vectors: FloatArray, arbitrary: BoolArray) -> FloatArray:
+    """Configurations (n, d) that differ in ``arbitrary`` columns, a mask (d,), too.
+
+    Of these a memory says nothing: with the default in all that it suggests, a search would learn
+    nothing of them either. The first five configurations keep the defaults, the others get the
+    points of a Sobol sequence, unless the space forbids them. A value that is no default was
+    chosen for the runs, and stays.
+    """
+    columns, n = np.flatnonzero(arbitrary), len(vectors) - _WITH_DEFAULTS
+    if n < 1 or not len(columns):
+        return vectors
+    defaults = to_vector(space.space, {hp.name: hp.default_value for hp in space.space.values()})
+    # The first two points are a corner and the middle, which most defaults are.
+    points = qmc.Sobol(len(columns), scramble=False).random_base2((n + 1).bit_length())[2 : n + 2]
+    changed = vectors.copy()
+    for column, places in zip(columns.tolist(), points.T, strict=True):
+        others = changed[_WITH_DEFAULTS:, column]
+        found = Column(space.space[space.names[column]]).quantile(places)
+        changed[_WITH_DEFAULTS:, column] = np.where(others == defaults[column], found, others)
+    return np.where(space.allowed(changed)[:, None], changed, vectors)

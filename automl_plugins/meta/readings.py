@@ -1,0 +1,337 @@
+"""What recorded runs say in the language of a search space: the first half of ``align``.
+
+Numbers are converted, moved into ranges and to steps, categories are found among the choices; a
+``Reading`` keeps what became of each value.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping, Sequence, Set
+from typing import Any, NamedTuple
+
+import numpy as np
+from ConfigSpace.hyperparameters import (
+    CategoricalHyperparameter,
+    Constant,
+    FloatHyperparameter,
+    Hyperparameter,
+    IntegerHyperparameter,
+)
+
+from automl_plugins.arrays import BoolArray, FloatArray
+from automl_plugins.meta.coverage import Beyond
+from automl_plugins.meta.recorded import guess_ranges, nones_of, ranges_of, read_switch
+from automl_plugins.meta.units import (
+    DataSize,
+    ends_of,
+    in_unit,
+    meaning,
+    no_limit_among,
+    read_no_limit,
+    unit_of,
+    without_no_limit,
+)
+from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.spaces.ranges import scale_of
+from automl_plugins.spaces.scales import LinearScale, Steps
+from automl_plugins.spaces.values import (
+    ABSENT,
+    choices_of,
+    find,
+    finder,
+    is_near,
+    kind_of,
+    numbers_of,
+    read,
+    to_float,
+    to_number,
+)
+from automl_plugins.spaces.vector_space import VectorSpace
+
+_RANGES = FloatHyperparameter | IntegerHyperparameter
+_LARGEST = sys.float_info.max
+_ROUNDED = 1e-3  # of a step, by which single precision or printed digits miss it
+#: Share of recorded values in a range, or among choices, below which it is that of something else.
+IN_RANGE = 0.05
+_AT_THE_EDGE = 3  # of so many configurations one goes to the end of the range
+
+
+class Reading(NamedTuple):
+    """What runs (n) say in the language of a search space.
+
+    Arrays (n, d): the ``entries`` of their vectors, NaN where not known; the ``numbers`` that they
+    were made of, where they are numbers; and masks. ``recorded``: where there was a value at all.
+    ``outside`` were moved to an end of the range, ``rounded`` to a step, ``foreign`` are not
+    values of the space, ``converted`` were counts for fractions, or the reverse.
+    """
+
+    configurations: Sequence[Mapping[str, Any]]
+    names: Set[str]  # of all their values
+    records: Sequence[TaskRecord]
+    entries: FloatArray
+    numbers: FloatArray
+    recorded: BoolArray
+    outside: BoolArray
+    rounded: BoolArray
+    foreign: BoolArray
+    converted: BoolArray
+    beyond: Mapping[str, Beyond] = {}
+
+    def column(self, i: int) -> _Column:
+        """Views of all arrays at a hyperparameter."""
+        return _Column(*(getattr(self, name)[:, i] for name in _Column._fields))
+
+
+def read_runs(
+    space: VectorSpace,
+    configurations: Sequence[Mapping[str, Any]],
+    *,
+    size: DataSize | None = None,
+    records: Sequence[TaskRecord] = (),
+    guessed: Mapping[str, float] | None = None,
+) -> Reading:
+    """The first half of ``align``, with its arguments.
+
+    ``guessed`` are the ``guess_ranges`` of a whole memory; None takes those of ``records``.
+    """
+    entries, numbers = np.full((2, len(configurations), space.d), np.nan)
+    masks = np.zeros((5, *entries.shape), dtype=bool)
+    names = {name for configuration in configurations for name in configuration}
+    reading = Reading(configurations, names, records, entries, numbers, *masks)
+    guessed = guess_ranges(space, records) if guessed is None else guessed
+    nones, ranges = nones_of(space, records), ranges_of(records, guessed)
+    for i, name in enumerate(space.names):
+        if name in names:
+            values = [configuration.get(name, ABSENT) for configuration in configurations]
+            column = reading.column(i)
+            kinds = ("missing",) if name in nones else ("none", "missing")
+            column.recorded[:] = [v is not ABSENT and kind_of(v) not in kinds for v in values]
+            apart = guessed.get(name, math.nan)
+            _fill(column, space.space[name], values, size or DataSize(), name in ranges, apart)
+    return reading
+
+
+# --- the values of a hyperparameter -----------------------------------------------------------
+
+
+class _Column(NamedTuple):
+    """Entries (n,) of a hyperparameter to be filled, see ``Reading``; ``recorded`` is known."""
+
+    entries: FloatArray
+    numbers: FloatArray
+    recorded: BoolArray
+    outside: BoolArray
+    rounded: BoolArray
+    foreign: BoolArray
+    converted: BoolArray
+
+    def place(self, hyperparameter: Hyperparameter[Any, Any], numbers: FloatArray) -> None:
+        """Fill in what the numbers (n,) are in the space; NaN changes nothing."""
+        known = ~np.isnan(numbers)
+        self.numbers[known] = numbers[known]
+        placed = _place(hyperparameter, numbers[known])
+        self.entries[known], self.outside[known], self.rounded[known] = placed
+        self.rounded[self.converted] = False  # hardly one is whole; they are noted
+
+
+def _fill(
+    column: _Column,
+    hyperparameter: Hyperparameter[Any, Any],
+    values: list[Any],
+    size: DataSize,
+    of_range: bool,
+    apart: float,
+) -> None:
+    values = read_switch(hyperparameter, values)
+    if isinstance(hyperparameter, Constant):
+        _fill_constant(column, hyperparameter, values)
+        return
+    if (choices := _categories(hyperparameter)) is None:
+        column.place(hyperparameter, _to_numbers(column, hyperparameter, values, size))
+        return
+    place = finder(choices)
+    found = [None if value is ABSENT else place(value) for value in values]
+    column.entries[:] = [math.nan if i is None else i for i in found]
+    others = np.isnan(column.entries) & column.recorded
+    kinds = {kind_of(values[i]) for i in np.flatnonzero(others)}
+    if kinds != {"number"}:
+        column.foreign[:] = others
+    elif of_range:
+        given = np.array([to_number(value) for value in values])
+        texts = _texts(hyperparameter.name, choices, given, size)
+        texts = np.fmax(texts, no_limit_among(hyperparameter.name, choices, given))
+        column.entries[others] = texts[others]
+        rest, numbers = others & np.isnan(texts), read_no_limit(hyperparameter, given)
+        column.foreign[:] = rest & (numbers == apart)
+        # 0.01 for "scale" or "auto": nothing is known of it, whatever equals a choice.
+        if np.count_nonzero(~np.isnan(numbers_of(choices))) > 1:
+            column.numbers[:] = np.where(column.foreign, np.nan, numbers)
+            column.place(hyperparameter, np.where(rest, column.numbers, np.nan))
+    # Only numbers, and hardly one a choice.
+    elif np.mean(~others[column.recorded]) >= IN_RANGE:
+        column.foreign[:] = others
+
+
+def _fill_constant(column: _Column, hyperparameter: Constant, values: list[Any]) -> None:
+    column.entries[column.recorded] = 1.0
+    # As with categories another text drops the run; as with ranges another number is moved.
+    is_text = math.isnan(to_number(hyperparameter.value))
+    other = column.foreign if is_text else column.outside
+    known = choices_of(hyperparameter) or ()
+    other[:] = column.recorded & [find(known, value) is None for value in values]
+
+
+def _texts(name: str, choices: Sequence[Any], numbers: FloatArray, size: DataSize) -> FloatArray:
+    """Index (n,) of the text that means the number, as "sqrt" does; NaN where none does."""
+    found = np.full(len(numbers), np.nan)
+    for i, choice in reversed([*enumerate(choices)]):  # the first one counts
+        if isinstance(choice, str):
+            found[np.isclose(numbers, meaning(name, choice, size), rtol=1e-6, atol=0.0)] = i
+    return found
+
+
+def _categories(hyperparameter: Hyperparameter[Any, Any]) -> Sequence[Any] | None:
+    """The choices unless they are ordered numbers; None for a numeric hyperparameter."""
+    choices = choices_of(hyperparameter)
+    if choices is None or isinstance(hyperparameter, CategoricalHyperparameter):
+        return choices
+    return None if _are_numbers(choices) else choices
+
+
+def _are_numbers(choices: Sequence[Any]) -> bool:
+    return not np.isnan(numbers_of(choices)).any()
+
+
+def speak_alike(
+    known: Hyperparameter[Any, Any], asked: Hyperparameter[Any, Any], recorded: FloatArray
+) -> bool:
+    """Whether what is ``known`` of a hyperparameter means something for the one that is ``asked``.
+
+    It does if both are numbers, and a twentieth of those ``recorded`` (n,), entries of vectors,
+    lie in the range that is asked; or if both are categories of which some are the same.
+    """
+    theirs, mine = _categories(known), _categories(asked)
+    if theirs is not None:
+        return mine is not None and any(find(mine, value) is not None for value in theirs)
+    if mine is not None and not _are_numbers(mine):
+        return False
+    unit = unit_of(asked)
+    if unit is not None and unit != unit_of(known):  # counts and fractions have other ranges
+        return True
+    legal, values = ends_of(asked), known.to_value(recorded)
+    return bool(np.mean((values >= min(legal)) & (values <= max(legal))) >= IN_RANGE)
+
+
+def _to_numbers(
+    column: _Column, hyperparameter: Hyperparameter[Any, Any], values: list[Any], size: DataSize
+) -> FloatArray:
+    """Numbers (n,) in the unit of the space, NaN where there is none."""
+    name, unit = hyperparameter.name, unit_of(hyperparameter)
+    if set(map(type, values)) <= {int, float, type(ABSENT)}:  # of a million values: faster
+        numbers = np.array([to_float(value) for value in values], dtype=np.float64)
+    else:
+        values = [read(value) if isinstance(value, str) else value for value in values]
+        numbers = np.array([to_number(value) for value in values], dtype=np.float64)
+        for i in np.flatnonzero(np.isnan(numbers)):
+            if values[i] is not ABSENT:
+                numbers[i] = meaning(name, values[i], size)
+        column.foreign[:] = np.isnan(numbers) & column.recorded
+    numbers = read_no_limit(hyperparameter, numbers)
+    if unit is None:
+        return numbers
+    numbers, other = in_unit(name, values, numbers, unit, size)
+    unknown = other & np.isnan(numbers)
+    if not np.isnan(numbers).all():  # else none is known in the unit of the space
+        column.foreign[:] |= unknown
+    column.converted[:] = other & ~unknown
+    return numbers
+
+
+def _place(
+    hyperparameter: Hyperparameter[Any, Any], numbers: FloatArray
+) -> tuple[FloatArray, BoolArray, BoolArray]:
+    """The entries (n,) nearest to the numbers; whether each was outside, or between two steps."""
+    if (choices := choices_of(hyperparameter)) is not None:
+        sequence = numbers_of(choices)
+        if isinstance(hyperparameter, CategoricalHyperparameter) and (numbers >= 0.0).all():
+            sequence = without_no_limit(sequence)
+        low, high = np.nanmin(sequence), np.nanmax(sequence)
+        legal = np.clip(numbers, low, high)  # from afar all choices are equally near
+        # Infinities have no difference, nor have floats as large as they get; halves have.
+        halves = [np.clip(found, -_LARGEST, _LARGEST) / 2.0 for found in (legal, sequence)]
+        nearest = np.nanargmin(np.abs(halves[0][:, None] - halves[1]), axis=1)
+        moved = ~np.isclose(numbers, sequence[nearest])
+        outside = moved & ((numbers < low) | (numbers > high))
+        return nearest.astype(np.float64), outside, moved & ~outside
+    assert isinstance(hyperparameter, _RANGES)
+    whole = isinstance(hyperparameter, IntegerHyperparameter)
+    between = whole & ~np.isclose(numbers, np.rint(numbers), rtol=0.0, atol=_ROUNDED)
+    numbers = np.rint(numbers) if whole else numbers
+    lower, upper = hyperparameter.lower, hyperparameter.upper
+    legal = np.clip(numbers, float(lower), float(upper))
+    # ConfigSpace rounds the ends of a range: what lies beyond by that only is the end.
+    outside = (legal != numbers) & ~is_near(numbers, lower, upper)
+    rounded = np.zeros_like(outside)
+    entries = hyperparameter.to_vector(legal)
+    scale = scale_of(hyperparameter)
+    if isinstance(scale, Steps):
+        found, place = scale.to_value(entries), scale.index(legal)
+        near = scale.legal_value(legal) | (np.abs(place - np.rint(place)) <= _ROUNDED)
+        # Integers are recorded exactly; real steps may be missed by a rounding.
+        rounded = found != legal if scale.is_integer else ~near
+        entries = scale.to_vector(found)
+    elif isinstance(scale, LinearScale) and scale.is_rounded:
+        rounded = scale.to_value(entries) != legal
+    return entries, outside, (rounded | between) & ~outside
+
+
+# --- a whole memory ---------------------------------------------------------------------------
+
+
+def doubt_edges(space: VectorSpace, readings: Sequence[Reading]) -> list[Reading]:
+    """Readings of all tasks of a memory without most numbers of what is nearly all outside.
+
+    Where the best value of a new task is beyond the end of a range, the end is the best guess;
+    where it is anywhere else, it is a bad one, and the first trials of a search would all be
+    there. The recorded values cannot say which: so of each three configurations outside one goes
+    to the end, and those of the other two are not known.
+    """
+    numbers, outside, entries = (
+        np.concatenate([getattr(reading, name) for reading in readings])
+        for name in ("numbers", "outside", "entries")
+    )
+    n, n_outside = np.count_nonzero(~np.isnan(numbers), axis=0), np.count_nonzero(outside, axis=0)
+    places = np.flatnonzero((space.n_values > 1) & (n > 0) & (n - n_outside < IN_RANGE * n))
+    if not len(places):
+        return [*readings]
+    # By what was recorded, so that a configuration is the same one in every task.
+    rows = np.nan_to_num(np.hstack([entries, numbers[:, places]]), nan=-1.0)
+    doubted = np.zeros_like(outside)
+    beyond: dict[str, Beyond] = {}
+    for i in places.tolist():
+        own = np.flatnonzero(outside[:, i])
+        _, which = np.unique(rows[own], axis=0, return_inverse=True)
+        # In no order of the recording, in which a grid repeats itself.
+        drawn = np.random.default_rng(0).permutation(which.max() + 1)[which]
+        doubted[own, i] = drawn % _AT_THE_EDGE != 0
+        legal = numbers_of(ends_of(space.space[space.names[i]]))
+        beyond[space.names[i]] = Beyond(
+            n_outside=len(own),
+            n=int(n[i]),
+            n_at_end=int(np.count_nonzero(~doubted[own, i])),
+            least=float(np.nanmin(numbers[:, i])),
+            most=float(np.nanmax(numbers[:, i])),
+            low=float(np.nanmin(legal)),
+            high=float(np.nanmax(legal)),
+        )
+    parts = np.split(doubted, np.cumsum([len(reading.entries) for reading in readings])[:-1])
+    return [
+        reading._replace(
+            entries=np.where(part, np.nan, reading.entries),
+            outside=reading.outside & ~part,
+            beyond=beyond,
+        )
+        for reading, part in zip(readings, parts, strict=True)
+    ]
