@@ -32,7 +32,7 @@ from automl_plugins.meta.factorization.processes import (
     scales,
 )
 from automl_plugins.meta.factorization.recommendation import most_improving
-from automl_plugins.meta.factorization.training import _Adam
+from automl_plugins.meta.factorization.training import _Adam, _descend
 from automl_plugins.meta.tasks import by_distance
 
 KERNELS: list[Kernel] = ["se", "linear"]
@@ -443,7 +443,7 @@ def test_the_first_step_of_adam_is_as_long_as_the_rate() -> None:
     p = _parameters(4, 2)
     before = p.places.copy()
     gradient = Parameters(**{f.name: np.ones_like(getattr(p, f.name)) for f in fields(p)})
-    _Adam(p).step(p, gradient, np.arange(4), 0.01)
+    _descend(p, _Adam(p).direction(gradient, np.arange(4)), np.arange(4), 0.01)
     np.testing.assert_allclose(before - p.places, 0.01, rtol=1e-6)
 
 

@@ -34,6 +34,9 @@ ScalingName = Literal["regret", "standardised"]
 Scaling = ScalingName | None
 
 
+OF_PIPELINES = ("places", "log_noise")  # the parameters of which each pipeline has its own
+
+
 @dataclass(frozen=True)
 class Parameters:
     """The trained parameters, all unconstrained."""
@@ -60,7 +63,7 @@ class Parameters:
 
     def of(self, rows: IntArray) -> Parameters:
         """The parameters of some pipelines."""
-        return replace(self, places=self.places[rows], log_noise=self.log_noise[rows])
+        return replace(self, **{name: getattr(self, name)[rows] for name in OF_PIPELINES})
 
 
 def covariance(kernel: Kernel, p: Parameters, others: FloatArray | None = None) -> FloatArray:

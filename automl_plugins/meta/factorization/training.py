@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.meta.factorization.processes import (
+    OF_PIPELINES,
     Kernel,
     Parameters,
     covariance,
@@ -51,33 +52,38 @@ class Schedule:
 
 
 class _Adam:
-    """First and second moments by parameter; a pipeline is stepped when it is in a batch."""
+    """First and second moments by parameter; those of a pipeline change when it is in a batch."""
 
     def __init__(self, p: Parameters) -> None:
         self.first = {f.name: np.zeros_like(getattr(p, f.name)) for f in fields(p)}
         self.second = {f.name: np.zeros_like(getattr(p, f.name)) for f in fields(p)}
         self.steps = {f.name: np.zeros(len(getattr(p, f.name))) for f in fields(p)}
 
-    def step(self, p: Parameters, g: Parameters, rows: IntArray, rate: float) -> None:
-        """Move the parameters in place, those of pipelines at ``rows`` only."""
+    def direction(self, g: Parameters, rows: IntArray) -> Parameters:
+        """What to descend along in place of a gradient of the pipelines at ``rows``."""
+        found = {}
         for name, m in self.first.items():
-            where = rows if name in ("places", "log_noise") else np.arange(len(m))
+            where = _where(name, rows)
             gradient, v, steps = getattr(g, name), self.second[name], self.steps[name]
             steps[where] += 1
             m[where] = _BETA_1 * m[where] + (1 - _BETA_1) * gradient
             v[where] = _BETA_2 * v[where] + (1 - _BETA_2) * gradient**2
             t = steps[where].reshape((-1,) + (1,) * (gradient.ndim - 1))
-            move = (m[where] / (1 - _BETA_1**t)) / (
+            found[name] = (m[where] / (1 - _BETA_1**t)) / (
                 np.sqrt(v[where] / (1 - _BETA_2**t)) + _EPSILON
             )
-            getattr(p, name)[where] -= rate * move
+        return Parameters(**found)
 
 
-def _descend(p: Parameters, g: Parameters, rows: IntArray, rate: float) -> None:
-    """Move the parameters in place against their gradient (Fusi eqs. 7 and 8)."""
+def _descend(p: Parameters, direction: Parameters, rows: IntArray, rate: float) -> None:
+    """Move the parameters in place, those of pipelines at ``rows`` only (Fusi eqs. 7 and 8)."""
     for field in fields(p):
-        where = rows if field.name in ("places", "log_noise") else slice(None)
-        getattr(p, field.name)[where] -= rate * getattr(g, field.name)
+        name = field.name
+        getattr(p, name)[_where(name, rows)] -= rate * getattr(direction, name)
+
+
+def _where(name: str, rows: IntArray) -> IntArray | slice:
+    return rows if name in OF_PIPELINES else slice(None)
 
 
 Report = Callable[[int, int, float], None]
@@ -127,7 +133,7 @@ def _train(
     for epoch in range(1, stop + 1):
         # Of the whole schedule, not up to ``stop``: both trainings go through the same rates.
         turn = (epoch - 1) / schedule.epochs
-        rate = schedule.learning_rate * (0.1 + 0.45 * (1.0 + np.cos(np.pi * turn)))
+        share = 1.0 if plain else 0.1 + 0.45 * (1.0 + np.cos(np.pi * turn))
         for rows, columns in _batches(z.shape, schedule, rng):
             part = np.asarray(z[np.ix_(rows, columns)], dtype=np.float64)
             if np.isnan(part).all():
@@ -137,10 +143,8 @@ def _train(
                 # Adam's step does not depend on the size of the gradient; that of descent does.
                 total = gradient.log_noise.sum() if plain else gradient.log_noise.mean()
                 gradient = replace(gradient, log_noise=np.full(len(rows), total))
-            if plain:
-                _descend(p, gradient, rows, schedule.learning_rate)
-            else:
-                adam.step(p, gradient, rows, rate)
+            direction = gradient if plain else adam.direction(gradient, rows)
+            _descend(p, direction, rows, share * schedule.learning_rate)
             if schedule.noise == "shared":
                 p.log_noise[:] = p.log_noise[rows].mean()
             np.clip(p.log_noise, *_LOG_NOISE, out=p.log_noise)
