@@ -54,43 +54,6 @@ _OF_VALUES = {
     "delta",
 }
 
-# Of each of these libraries, by name of its memory: what it calls the hyperparameters that are
-# tuned, in any of its interfaces, recorded or not. ``num_leaves`` of CatBoost and ``max_leaves``
-# of LightGBM are left out: they are taken for the sake of those who know the other library.
-_TUNED = {
-    "lightgbm": """
-        num_leaves max_depth learning_rate eta shrinkage_rate n_estimators num_iterations
-        num_iteration num_boost_round num_round num_rounds num_trees nrounds min_child_samples
-        min_data_in_leaf min_child_weight min_sum_hessian_in_leaf min_split_gain min_gain_to_split
-        subsample bagging_fraction subsample_freq bagging_freq pos_bagging_fraction
-        neg_bagging_fraction colsample_bytree feature_fraction colsample_bynode
-        feature_fraction_bynode reg_alpha lambda_l1 reg_lambda lambda_l2 lambda linear_lambda
-        boosting boosting_type data_sample_strategy objective class_weight is_unbalance
-        scale_pos_weight max_bin min_data_in_bin subsample_for_bin bin_construct_sample_cnt
-        max_delta_step path_smooth extra_trees linear_tree drop_rate skip_drop max_drop
-        uniform_drop top_rate other_rate min_data_per_group cat_smooth cat_l2 max_cat_threshold
-        max_cat_to_onehot
-    """,
-    "xgboost": """
-        eta learning_rate gamma min_split_loss max_depth min_child_weight max_delta_step subsample
-        sampling_method colsample_bytree colsample_bylevel colsample_bynode lambda reg_lambda
-        alpha reg_alpha n_estimators num_boost_round num_round nrounds booster tree_method
-        grow_policy max_leaves max_bin num_parallel_tree scale_pos_weight base_score objective
-        sample_type normalize_type rate_drop one_drop skip_drop max_cat_to_onehot
-        max_cat_threshold
-    """,
-    "catboost": """
-        iterations n_estimators num_boost_round num_trees learning_rate eta depth max_depth
-        l2_leaf_reg reg_lambda rsm colsample_bylevel random_strength bagging_temperature
-        subsample bootstrap_type boosting_type sampling_frequency mvs_reg border_count max_bin
-        min_data_in_leaf min_child_samples max_leaves grow_policy score_function auto_class_weights
-        scale_pos_weight one_hot_max_size leaf_estimation_iterations leaf_estimation_method
-        fold_len_multiplier langevin diffusion_temperature model_shrink_rate model_size_reg
-        loss_function objective
-    """,
-}
-OWN_NAMES = {learner: frozenset(text.split()) for learner, text in _TUNED.items()}
-
 
 def spelling(names: Iterable[str], known: Collection[str], least: int = 2) -> dict[str, str]:
     """How ``names`` write those ``known`` that they write otherwise.

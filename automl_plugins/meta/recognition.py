@@ -22,11 +22,47 @@ from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from .memories import AlignedMemory, TaskMemory
-from .names import OWN_NAMES, is_step, prefix_of, spelling
+from .names import is_step, prefix_of, spelling
 from .sources import AUTO, Memory
 
 _logger = logging.getLogger(__name__)
 
+# Of each of these libraries, by name of its memory: what it calls the hyperparameters that are
+# tuned, in any of its interfaces, recorded or not. ``num_leaves`` of CatBoost and ``max_leaves``
+# of LightGBM are left out: they are taken for the sake of those who know the other library.
+_TUNED = {
+    "lightgbm": """
+        num_leaves max_depth learning_rate eta shrinkage_rate n_estimators num_iterations
+        num_iteration num_boost_round num_round num_rounds num_trees nrounds min_child_samples
+        min_data_in_leaf min_child_weight min_sum_hessian_in_leaf min_split_gain min_gain_to_split
+        subsample bagging_fraction subsample_freq bagging_freq pos_bagging_fraction
+        neg_bagging_fraction colsample_bytree feature_fraction colsample_bynode
+        feature_fraction_bynode reg_alpha lambda_l1 reg_lambda lambda_l2 lambda linear_lambda
+        boosting boosting_type data_sample_strategy objective class_weight is_unbalance
+        scale_pos_weight max_bin min_data_in_bin subsample_for_bin bin_construct_sample_cnt
+        max_delta_step path_smooth extra_trees linear_tree drop_rate skip_drop max_drop
+        uniform_drop top_rate other_rate min_data_per_group cat_smooth cat_l2 max_cat_threshold
+        max_cat_to_onehot
+    """,
+    "xgboost": """
+        eta learning_rate gamma min_split_loss max_depth min_child_weight max_delta_step subsample
+        sampling_method colsample_bytree colsample_bylevel colsample_bynode lambda reg_lambda
+        alpha reg_alpha n_estimators num_boost_round num_round nrounds booster tree_method
+        grow_policy max_leaves max_bin num_parallel_tree scale_pos_weight base_score objective
+        sample_type normalize_type rate_drop one_drop skip_drop max_cat_to_onehot
+        max_cat_threshold
+    """,
+    "catboost": """
+        iterations n_estimators num_boost_round num_trees learning_rate eta depth max_depth
+        l2_leaf_reg reg_lambda rsm colsample_bylevel random_strength bagging_temperature
+        subsample bootstrap_type boosting_type sampling_frequency mvs_reg border_count max_bin
+        min_data_in_leaf min_child_samples max_leaves grow_policy score_function auto_class_weights
+        scale_pos_weight one_hot_max_size leaf_estimation_iterations leaf_estimation_method
+        fold_len_multiplier langevin diffusion_temperature model_shrink_rate model_size_reg
+        loss_function objective
+    """,
+}
+_OWN_NAMES = {learner: frozenset(text.split()) for learner, text in _TUNED.items()}
 # Models of other kinds have them, too: forests, kernel methods, penalised regressions.
 _COMMON = {"n_estimators", "max_depth", "alpha", "gamma", "lambda", "tol"}
 # If a booster has no other name of the space, it is as likely a network's, or, with ``lambda``,
@@ -102,7 +138,7 @@ def _match(space: VectorSpace, varying: list[str], learner: str) -> _Match | Non
     called = {new.get(name, name): name for name in names}
     bare = {n: n.removeprefix(prefix) for n in varying if n.startswith(prefix)}
     # Libraries share the table of other names: XGBoost itself has no ``depth``.
-    library = OWN_NAMES.get(REGRESSIONS.get(learner, learner), names)
+    library = _OWN_NAMES.get(REGRESSIONS.get(learner, learner), names)
     if len(bare) < len(varying) and not is_step(prefix):
         return None  # ``lgbm_`` and ``xgb_``, say: it is not clear what the others are of
     had = [name for name in bare if bare[name] in library]
