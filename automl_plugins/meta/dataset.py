@@ -158,12 +158,10 @@ class MetaDataset:
             own, covered = _runs_of(task, sum(map(len, group)), vector_space, reading, options)
             coverage.append(covered)
             if covered.n_kept:
-                columns.append((np.full(covered.n_kept, len(tasks)), *own))
+                columns.append({"task": np.full(covered.n_kept, len(tasks)), **own})
                 tasks.append(task)
         _refuse_useless(coverage, vector_space)
-        names = ("task", "vectors", "losses", "seconds", "status", "imputed")
-        joined = map(np.concatenate, zip(*columns, strict=True))
-        arrays = dict(zip(names, joined, strict=True))
+        arrays = {name: np.concatenate([own[name] for own in columns]) for name in columns[0]}
         return cls(space, tuple(tasks), **arrays, coverage=tuple(coverage))
 
     def aligned(self, space: ConfigurationSpace, **options: Unpack[AlignOptions]) -> MetaDataset:
@@ -311,16 +309,13 @@ def _at_full_budget(record: TaskRecord) -> TaskRecord:
 
 def _runs_of(
     task: MetaTask, n_runs: int, space: VectorSpace, reading: Reading, options: AlignOptions
-) -> tuple[tuple[FloatArray, FloatArray, FloatArray, IntArray, BoolArray], Coverage]:
-    """Columns of what was read of a task's ``n_runs``, from ``vectors`` on, and the coverage."""
+) -> tuple[dict[str, Any], Coverage]:
+    """Columns of the runs that are used of a task's ``n_runs``, and the coverage."""
     vectors, keep, coverage, imputed = complete(space, reading, task.name, **options)
-
-    def column(name: str) -> Any:
-        return np.concatenate([getattr(record, name) for record in reading.records])[keep]
-
-    coverage = replace(coverage, n_runs=n_runs, n_partial=n_runs - len(keep))
-    losses, seconds, status = map(column, ("losses", "seconds", "status"))
-    return (vectors[keep], losses, seconds, status, imputed[keep]), coverage
+    columns = {"vectors": vectors[keep], "imputed": imputed[keep]}
+    for name in ("losses", "seconds", "status"):
+        columns[name] = np.concatenate([getattr(r, name) for r in reading.records])[keep]
+    return columns, replace(coverage, n_runs=n_runs, n_partial=n_runs - len(keep))
 
 
 def _refuse_useless(coverage: Sequence[Coverage], space: VectorSpace) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from ConfigSpace import ConfigurationSpace
 from scipy.spatial.distance import cdist
 from scipy.stats import kendalltau
+from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins._arguments import check_finite
 from automl_plugins.arrays import FloatArray
@@ -357,7 +358,8 @@ def _by_learner(
         learner = MetaLearner().fit(memory)
     elif not isinstance(learner, MetaLearner):
         raise TypeError(f"learner must be a fitted MetaLearner or None, got {learner!r}.")
-    elif _columns(getattr(learner, "space_", memory).space) != _columns(memory.space):
+    check_is_fitted(learner)
+    if _columns(learner.space_.space) != _columns(memory.space):
         raise ValueError("learner was fitted in another search space: fit(memory.aligned(space)).")
     candidates = memory.distinct[0]
     if method != "bad_start":  # what never completed fails, whatever its neighbours do
