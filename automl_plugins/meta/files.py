@@ -219,6 +219,8 @@ def _excess(data: bytes) -> str:
 
 def pack_arrays(arrays: Mapping[str, Any]) -> bytes:
     """Arrays by name as the content of an npz file; TypeError for objects, which need pickle."""
+    for name in arrays:
+        check_text(name, "The name of an array")
     plain = {name: np.asarray(array) for name, array in arrays.items()}
     for name, array in plain.items():
         if array.dtype.hasobject:
@@ -237,11 +239,13 @@ def read_arrays(file: IO[bytes]) -> dict[str, npt.NDArray[Any]]:
     try:
         with ZipFile(file) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
-        if size > _LARGEST_ARRAYS:
-            raise ValueError(f"{size >> 20} MB of arrays, {_LARGEST_ARRAYS >> 20} MB at most")
-        file.seek(0)
-        with np.load(file, allow_pickle=False) as arrays:
-            return dict(arrays)
+            if size > _LARGEST_ARRAYS:
+                raise ValueError(f"{size >> 20} MB of arrays, {_LARGEST_ARRAYS >> 20} MB at most")
+            # For ``np.load`` an array may have the name of another with ".npy" at the end.
+            return {
+                name.removesuffix(".npy"): np.lib.format.read_array(archive.open(name))
+                for name in archive.namelist()
+            }
     except (BadZipFile, zlib.error, EOFError, LookupError, MemoryError, OSError) as error:
         raise ValueError(f"it is not an npz file, or damaged ({error})") from error
 

@@ -20,7 +20,7 @@ from automl_plugins.addresses import as_path, check_exists, holds_studies, is_sq
 from automl_plugins.frameworks import adapter_of, owner_of
 from automl_plugins.meta.bundled import LEARNERS, bundled
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.tasks import read_meta_features
+from automl_plugins.meta.tasks import read_meta_features, read_names
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.choices import one_of
 from automl_plugins.spaces.values import ABSENT, reader
@@ -56,10 +56,7 @@ def open_memory(
     Raises:
         MemoryMismatch: If it shares no hyperparameter with the space, or no run of it lies there.
     """
-    if isinstance(exclude, str):
-        raise TypeError(
-            f"exclude must be names of tasks, got the text {exclude!r}: [{exclude!r}]."
-        )
+    exclude = read_names("exclude", exclude)
     known = read_memory(memory)
     names = names_of(known)
     if names and set(names) <= set(exclude):

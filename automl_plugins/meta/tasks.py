@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import softmax
 
 from automl_plugins import meta
+from automl_plugins._arguments import describe
 from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.plain import plain_float
 from automl_plugins.meta.units import DataSize
@@ -75,6 +76,15 @@ def read_meta_features(meta_features: Mapping[str, Any], where: str = "") -> dic
             )
         plain_float(value, name=f"{where}The meta-feature {name}")  # refuses what is too large
     return read
+
+
+def read_names(argument: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Names of tasks in an argument, each once; TypeError for a text, and for what is no list."""
+    if isinstance(names, str):
+        raise TypeError(f"{argument} must be names of tasks, got the text {names!r}: [{names!r}].")
+    if not isinstance(names, Iterable):
+        raise TypeError(f"{argument} must be names of tasks, got {describe(names)}.")
+    return tuple(dict.fromkeys(names))
 
 
 def update_known(known: Mapping[str, Any], newer: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from ConfigSpace import ConfigurationSpace
 from automl_plugins._arguments import check_choice, check_integer
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs.design import Design, Suggestion
-from automl_plugins.meta.tasks import TaskDescription, describe_task, meta_feature_row
+from automl_plugins.meta.tasks import TaskDescription, describe_task, meta_feature_row, read_names
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 
@@ -139,6 +139,7 @@ def advise(
         found = fit_design(function, space)
         found = replace(found, suggestions=found.suggestions[:k])
         return Advice(_add_notes(found, k, []))
+    exclude = read_names("exclude", exclude)
     records = read_memory(memory)
     dataset = open_memory(records, space, exclude=exclude)
     known = dataset.meta_feature_names()

@@ -177,6 +177,8 @@ def test_choosing_tasks_and_searches(store: MetaStore) -> None:
     store.add(record("digits", tags={"family": "images"}), search="first")
     assert names(store, tasks=["wine", "iris"]) == ["iris", "wine"]
     assert names(store, exclude=["iris", "unknown"]) == ["wine", "digits"]
+    assert names(store, tasks=iter(["iris"])) == ["iris"]
+    assert names(store, exclude=iter(["iris", "wine"])) == ["digits"]
     assert names(store, tags={"family": "flowers"}) == ["iris", "wine"]
     assert names(store, framework="smac") == ["wine"]
     assert names(store, search="first", exclude=["wine"]) == ["digits"]
@@ -190,6 +192,7 @@ def test_choosing_tasks_and_searches(store: MetaStore) -> None:
 def test_artifacts(store: MetaStore) -> None:
     store.describe("iris")
     arrays = {"weights": np.arange(6.0).reshape(2, 3), "names": np.array(["a", "bc"])}
+    arrays |= {"names.npy": np.zeros(3), "file": np.ones(())}
     store.save_artifact("iris", "surrogate", {"weights": [0]}, version="1")
     store.save_artifact("iris", "surrogate", arrays, version="2")
     assert store.load_artifact("iris", "surrogate", version="1") is None
@@ -207,6 +210,7 @@ WRONG: list[tuple[Act, type[Exception], str]] = [
     (lambda s: s.record("t", {"layers": (1, 2)}, 0.1), TypeError, "is a tuple"),
     (lambda s: s.record("t", {"x": np.inf}, 0.1), ValueError, "x=inf"),
     (lambda s: s.record("t", {}, "0.1"), TypeError, "loss must be a number"),
+    (lambda s: s.record("t", {}, np.complex128(1)), TypeError, "loss must be a number"),
     (lambda s: s.record("t", {}, 10**400), ValueError, "loss is a whole number too large"),
     (lambda s: s.record("t", {}, 0.1, seconds=-1), ValueError, "finite and >= 0"),
     (lambda s: s.record("t", {}, 0.1, budget=np.inf), ValueError, "budget must be"),
@@ -253,11 +257,13 @@ WRONG: list[tuple[Act, type[Exception], str]] = [
     (lambda s: s.describe("iris", meta_features=[1, 2]), TypeError, "numbers by name"),
     (lambda s: s.describe("iris", tags="x"), TypeError, "tags takes texts by name; got"),
     (lambda s: s.save_artifact("iris", "a", {"x": [s]}, version="1"), TypeError, "of objects"),
+    (lambda s: s.save_artifact("iris", "a", {"\0": [1]}, version="1"), ValueError, "of an array"),
     (lambda s: s.save_artifact("new", "a", {"x": [1]}, version="1"), ValueError, "no task 'new'"),
     (lambda s: s.import_(__file__), ValueError, "not a file of recorded runs"),
     (lambda s: s.export("x.json", ["new"]), ValueError, "has no task 'new'"),
     (lambda s: s.records(["iri"]), ValueError, "has no task 'iri'; it has 1: iris"),
-    (lambda s: s.records("iris"), TypeError, "tasks must be a list of names, got the text 'iris'"),
+    (lambda s: s.records("iris"), TypeError, "tasks must be names of tasks, got the text 'iris'"),
+    (lambda s: s.records(exclude=None), TypeError, "exclude must be names of tasks, got None"),
     (lambda s: s.tasks(tags="a"), TypeError, "tags takes texts by name; got 'a'"),
 ]
 

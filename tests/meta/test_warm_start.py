@@ -138,6 +138,9 @@ def test_tasks_are_left_out(memory: Any) -> None:
     design = advise(SPACE, memory, k=8, task=task, design="knn", exclude=exclude).design
     assert not any("t2" in suggestion.reason for suggestion in design)
     assert not any("exclude" in note for note in design.notes)  # its runs may come later
+    names = iter(exclude)
+    again = advise(SPACE, memory, k=8, task=task, design="knn", exclude=names).design  # type: ignore[arg-type]
+    assert str(again) == str(design)
     design = advise(SPACE, memory, k=3, task=task, exclude=["tt2"]).design
     assert "exclude: the memory has no task 'tt2'. Did you mean 't2'?" in design.notes
 

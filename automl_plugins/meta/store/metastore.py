@@ -8,6 +8,7 @@ import secrets
 import time as clock
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from numbers import Real
 from typing import Any, Self, Unpack
 
 import numpy as np
@@ -27,7 +28,7 @@ from automl_plugins.meta.files import (
     write_searches,
 )
 from automl_plugins.meta.plain import check_name, plain_float, plain_task
-from automl_plugins.meta.tasks import MetaTask
+from automl_plugins.meta.tasks import MetaTask, read_names
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
 
@@ -151,7 +152,7 @@ class MetaStore:
         """
         measured = {"loss": loss, "seconds": seconds, "budget": budget, "time": time}
         for name, value in measured.items():
-            if value is not None and not isinstance(value, int | float | np.number):
+            if value is not None and not isinstance(value, Real):
                 raise TypeError(f"{name} must be a number or None, got {value!r}.")
         if status is not None:
             try:
@@ -275,7 +276,7 @@ class MetaStore:
         Args:
             task: Name of the task.
             name: What they are, such as "surrogate"; unique in the task.
-            arrays: Arrays of numbers or text by name.
+            arrays: Arrays of numbers or text by name, a text.
             version: What they depend on; asked for again by ``load_artifact``.
 
         Raises:
@@ -408,23 +409,21 @@ class MetaStore:
         exclude: Collection[str],
         tags: Mapping[str, str] | None,
     ) -> Callable[[MetaTask], bool]:
-        for name, given in (("tasks", tasks), ("exclude", exclude)):
-            if isinstance(given, str):
-                raise TypeError(f"{name} must be a list of names, got the text {given!r}.")
+        left_out = frozenset(read_names("exclude", exclude))
+        wanted = None if tasks is None else frozenset(read_names("tasks", tasks))
         check_kind("tags", tags, Mapping | None, "texts by name")
-        if tasks is not None:
+        if wanted is not None:
             known = {task.name for task in self.tasks()}
-            if absent := sorted(set(tasks) - known):
+            if absent := sorted(wanted - known):
                 raise ValueError(
                     f"{self} has no task {', '.join(map(repr, absent))}; it has {len(known)}:"
                     f" {', '.join(sorted(known)[:10])}{', ...' if len(known) > 10 else ''}."
                 )
-        wanted = None if tasks is None else set(tasks)
 
         def keep(task: MetaTask) -> bool:
             return (
                 (wanted is None or task.name in wanted)
-                and task.name not in exclude
+                and task.name not in left_out
                 and (tags or {}).items() <= task.tags.items()
             )
 
