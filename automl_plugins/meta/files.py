@@ -62,6 +62,8 @@ _HEAD_BYTES = 64  # of a file, in which the digest is
 _HEAD = re.compile(rb'\{"digest":"([^"]*)",')
 # What reading anything but our own data may raise.
 DAMAGE = (LookupError, TypeError, ValueError, AttributeError, RecursionError, ArithmeticError)
+# The same of an npz file; RuntimeError where an entry seems encrypted, or packed by no known way.
+_ZIP_DAMAGE = (BadZipFile, zlib.error, EOFError, LookupError, MemoryError, OSError, RuntimeError)
 
 
 @dataclass(frozen=True)
@@ -246,7 +248,7 @@ def read_arrays(file: IO[bytes]) -> dict[str, npt.NDArray[Any]]:
                 name.removesuffix(".npy"): np.lib.format.read_array(archive.open(name))
                 for name in archive.namelist()
             }
-    except (BadZipFile, zlib.error, EOFError, LookupError, MemoryError, OSError) as error:
+    except _ZIP_DAMAGE as error:
         raise ValueError(f"it is not an npz file, or damaged ({error})") from error
 
 

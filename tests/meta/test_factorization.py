@@ -408,6 +408,12 @@ def test_files_that_are_refused(tmp_path: Path) -> None:
         path.write_bytes(whole[:n])
         with pytest.raises(FactorizationFileError, match="damaged"):
             MatrixFactorization.load(path)
+    for place in (8, 10):  # of an entry: whether it is encrypted, and how it is packed
+        damaged = bytearray(whole)
+        damaged[whole.index(b"PK\x01\x02") + place] |= 0x41
+        path.write_bytes(damaged)
+        with pytest.raises(FactorizationFileError, match="damaged"):
+            MatrixFactorization.load(path)
     for changes, message in (
         ({"header": json.dumps(header | {"version": 99})}, "version 99"),
         ({"header": json.dumps(header | {"format": "another"})}, "another"),

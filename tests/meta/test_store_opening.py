@@ -323,7 +323,7 @@ def test_what_something_else_wrote_is_told(
 def test_a_bomb_of_arrays_is_refused(path: Path) -> None:
     with MetaStore(path) as store:
         store.save_artifact("iris", "model", {"a": np.zeros(3)}, version="1")
-        for content in (b"PK", bomb(), packed_object()):
+        for content in (b"PK", bomb(), packed_object(), changed(8), changed(10)):
             write = partial(
                 rows.save_artifact, task="iris", name="model", version="1", content=content
             )
@@ -340,6 +340,15 @@ def bomb() -> bytes:
         size = archive.infolist()[0].file_size.to_bytes(4, "little")
     head, _, last = file.getvalue().rpartition(size)  # of the archive's directory
     return head + (2**32 - 2).to_bytes(4, "little") + last
+
+
+def changed(place: int) -> bytes:
+    """An npz file that says it is encrypted (8), or packed as nobody packs (10)."""
+    file = io.BytesIO()
+    np.savez(file, a=np.zeros(3))
+    content = bytearray(file.getvalue())
+    content[content.index(b"PK\x01\x02") + place] |= 0x41
+    return bytes(content)
 
 
 def packed_object() -> bytes:
