@@ -25,7 +25,7 @@ from ConfigSpace import ConfigurationSpace
 
 from automl_plugins._arguments import check_choice, check_integer
 from automl_plugins.meta.dataset import MetaDataset
-from automl_plugins.meta.designs.design import Design, Suggestion
+from automl_plugins.meta.designs.design import Design
 from automl_plugins.meta.tasks import TaskDescription, describe_task, meta_feature_row, read_names
 from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -207,11 +207,11 @@ def fit_design(design: Design, space: ConfigurationSpace) -> Design:
     _, first = np.unique(vectors.keys(rows[kept]), return_index=True)
     kept = kept[np.sort(first)]
     suggestions = tuple(
-        Suggestion(rows[i], values, design.suggestions[i].score, design.suggestions[i].reason)
+        replace(design.suggestions[i], vector=rows[i], configuration=values)
         for i, values in zip(kept.tolist(), to_values(space, rows[kept]), strict=True)
     )
     notes = design.notes
     moved = coverage.n_clipped or coverage.rounded
     if coverage.n_dropped or moved or coverage.imputed or coverage.ignored:
         notes = (*notes, f"Fitted to the search space: {coverage}.")
-    return Design(design.method, suggestions, notes)
+    return replace(design, suggestions=suggestions, notes=notes)
