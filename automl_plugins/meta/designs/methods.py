@@ -9,7 +9,6 @@ import numpy as np
 from ConfigSpace import ConfigurationSpace
 from scipy.spatial.distance import cdist
 from scipy.stats import kendalltau
-from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins._arguments import check_finite
 from automl_plugins.arrays import FloatArray
@@ -351,6 +350,8 @@ def _by_learner(
     learner: MetaLearner | None,
     rank: Callable[[FloatArray], FloatArray],
 ) -> Design:
+    from sklearn.utils.validation import check_is_fitted
+
     from automl_plugins.meta.meta_learner import MetaLearner
 
     memory = align_memory(space, memory, task, k)
