@@ -195,8 +195,8 @@ class _Loop(SMBO):
 
     Those that were ``asked`` for, or that workers of Dask still run, do not. A search that was
     interrupted while it looked for a configuration looks again, where SMAC would end it. A run is
-    continued with other limits or workers, and after its memory has changed, too (see
-    ``continuing``), where SMAC would ask at the keyboard what to do with it.
+    continued with other limits or workers, in a folder that was moved, and after its memory has
+    changed, too (see ``continuing``), where SMAC would ask at the keyboard what to do with it.
     """
 
     def __init__(self, asked: list[TrialInfo], **parts: Any) -> None:
@@ -211,8 +211,12 @@ class _Loop(SMBO):
         scenario, found = self._scenario, None
         if not self._overwrite and self.exists(folder := scenario.output_directory):
             known = Scenario.load(folder)
-            # Saving also writes the space, which what SMAC compares leaves out.
-            same_space = is_same_space(scenario.configspace, known.configspace)
+            # Saving also writes the space, which what SMAC compares leaves out. A space that was
+            # pickled does not equal the stored one before it is written and read as that was.
+            written = ConfigurationSpace.from_serialized_dict(
+                scenario.configspace.to_serialized_dict()
+            )
+            same_space = is_same_space(written, known.configspace)
             if same_space and scenario != known:
                 found = continuation(scenario, known)
             if found is not None:

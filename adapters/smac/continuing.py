@@ -16,8 +16,9 @@ SUGGESTED = ", suggested by earlier tasks"
 #: Entry of ``meta`` of a continued run, see ``begun_with``.
 BEGUN = "automl_plugins:begun"
 
-#: What may differ in the scenario of a run that is continued, by name.
-_LIMITS = ("n_trials", "walltime_limit", "cputime_limit", "n_workers")
+#: What may differ in the scenario of a run that is continued, by name. The run is where it was
+#: found, whatever its folder was called before.
+_MAY_DIFFER = ("n_trials", "walltime_limit", "cputime_limit", "n_workers", "output_directory")
 #: The runner of several workers, as it is stored.
 _DASK = {"name": "DaskParallelRunner"}
 #: What of its initial design, by name in ``meta``: its size follows from the number of trials.
@@ -37,12 +38,12 @@ class Continuation(NamedTuple):
 def continuation(scenario: Scenario, known: Scenario) -> Continuation | None:
     """How the run of ``known`` is continued; None if more differs than may.
 
-    Limits and the number of workers may, and what follows from them or from a memory. A run keeps
-    the suggestions with which it began: others would come in addition to those that have been
-    evaluated. If the number of workers is another one and one of the two runs on Dask, the code of
-    the objective is not compared: SMAC does not store it for Dask.
+    Limits, the number of workers and the folder may, and what follows from limits or from a
+    memory. A run keeps the suggestions with which it began: others would come in addition to those
+    that have been evaluated. If the number of workers is another one and one of the two runs on
+    Dask, the code of the objective is not compared: SMAC does not store it for Dask.
     """
-    compared = [_unlimited(one) for one in (scenario, known)]
+    compared = [_compared_of(one) for one in (scenario, known)]
     runners = [one["_meta"].get("runner") for one in compared]
     if scenario.n_workers != known.n_workers and _DASK in runners:
         for one in compared:
@@ -77,10 +78,10 @@ def design_of(scenario: Scenario) -> dict[str, Any]:
     return dict(stored.get("initial_design", {}))
 
 
-def _unlimited(scenario: Scenario) -> dict[str, Any]:
-    """What SMAC compares of a scenario, but what is in ``_LIMITS`` and its initial design."""
+def _compared_of(scenario: Scenario) -> dict[str, Any]:
+    """What SMAC compares of a scenario, but what is in ``_MAY_DIFFER`` and its initial design."""
     compared = Scenario.make_serializable(scenario)
-    for name in _LIMITS:
+    for name in _MAY_DIFFER:
         del compared[name]
     for name in ("initial_design", BEGUN):
         compared["_meta"].pop(name, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 from automl_plugins.adapters.smac import EIPerSecond, MetaInitialDesign
-from ConfigSpace import ConfigurationSpace
+from ConfigSpace import ConfigurationSpace, Float, Integer, Normal
 from distributed import Client
 from known_runs import model_space, records
 from smac import Scenario
@@ -63,6 +64,34 @@ DESIGNS: dict[str, dict[str, Any]] = {
     },
     "seconds": {"acquisition_function": EIPerSecond(), "acquisition_maximizer": few_candidates},
 }
+
+
+@pytest.mark.parametrize("n", [3, 5])
+def test_a_run_is_continued_with_a_space_that_was_pickled(tmp_path: Path, n: int) -> None:
+    """As in another process; ConfigSpace does not take the copy for the same space."""
+    space = ConfigurationSpace(seed=0)
+    space.add(Integer("n", (1, 1000), log=True), Float("x", (0, 1), distribution=Normal(0.5, 0.1)))
+    copied = pickle.loads(pickle.dumps(space))
+    assert copied != space
+    given: dict[str, Any] = {"name": "mine", "overwrite": False}
+    given |= {"function": lambda config, seed=0: config["x"]}
+    known = search(facade(tmp_path, gbqr(**QUICK), space=space, n_trials=3, **given))
+    again = search(facade(tmp_path, gbqr(**QUICK), space=copied, n_trials=n, **given))
+    assert again[:3] == known and len(again) == n
+
+
+def test_a_run_is_continued_where_its_folder_is_by_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    known = search(made(Path("there"), 4, **PROPOSED))
+    for folder, n in ((tmp_path / "there", 4), (tmp_path / "here", 4), (tmp_path / "here", 6)):
+        if not folder.exists():
+            (tmp_path / "there").rename(folder)
+        again = made(folder, n, **PROPOSED)
+        assert Scenario.load(folder / "mine" / "3").output_directory == folder / "mine" / "3"
+        trials = search(again)
+        assert trials[:4] == known and len(trials) == n
 
 
 def made(folder: Path, n: int, **given: Any) -> AbstractFacade:
