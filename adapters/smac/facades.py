@@ -143,11 +143,11 @@ class GBQRFacade(Facade):
     @classmethod
     def _chooses_by(cls, part: str) -> bool:
         """Whether a subclass has its own part, and no selector of its own that came later."""
-        definers = [
-            next(i for i, known in enumerate(cls.__mro__) if f"get_{name}" in vars(known))
-            for name in (part, "config_selector")
-        ]
-        return definers[0] < definers[1]
+
+        def distance(name: str) -> int:
+            return next(i for i, known in enumerate(cls.__mro__) if f"get_{name}" in vars(known))
+
+        return distance(part) < distance("config_selector")
 
     @classmethod
     def _take_own(cls, parts: dict[str, Any], names: Iterable[str], scenario: Scenario) -> None:
@@ -351,8 +351,8 @@ def _check_fits(
 
 def _complete(parts: dict[str, Any], scenario: Scenario) -> None:
     """Add missing parts for SMAC's own selector; ValueError if the given ones do not fit."""
-    usual_design = HyperparameterOptimizationFacade.get_initial_design(scenario)
-    parts.setdefault("initial_design", usual_design)
+    if "initial_design" not in parts:
+        parts["initial_design"] = HyperparameterOptimizationFacade.get_initial_design(scenario)
     # The missing parts follow from those given, for all three or none must know of seconds.
     if isinstance(parts.get("runhistory_encoder"), CostAndSecondsEncoder):
         parts.setdefault("acquisition_function", EIPerSecond())

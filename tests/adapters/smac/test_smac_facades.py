@@ -131,6 +131,12 @@ def test_parts_of_the_model_hand_over_to_smac(tmp_path: Path, part: dict[str, An
     assert seconds == (meta["acquisition_function"]["name"] == "EIPerSecond")
 
 
+def test_a_design_beside_the_model_needs_no_room_for_the_usual_one(tmp_path: Path) -> None:
+    design = partial(RandomInitialDesign, n_configs=0)
+    given: dict[str, Any] = {"n_trials": 1, "use_default_config": True, "initial_design": design}
+    assert len(search(facade(tmp_path, acquisition_function=LCB(), **given))) == 1
+
+
 class OwnModel(GBQRFacade):  # type: ignore[misc]
     """A facade that is varied as those of SMAC are."""
 
