@@ -283,10 +283,9 @@ def tidy_scores(
     runs = runs_of(frame, unit)
     index = pd.Index(runs.tables, name="task", tupleize_cols=False)
     columns = pd.Index(runs.methods, name="method", tupleize_cols=False)
-    # 1 for each task and method with a run, NaN without.
-    ones = runs.mean_over_seeds(np.ones((len(runs), 1)), np.ones(len(runs), dtype=np.bool_))
-    has_all = np.isfinite(ones[:, :, 0].sum(axis=1))
-    _, notes = _complete_tasks(pd.DataFrame(ones[:, :, 0], index, columns), "run")
+    present = runs.present
+    has_all = np.asarray(present.all(axis=1))
+    _, notes = _complete_tasks(pd.DataFrame(np.where(present, 1.0, np.nan), index, columns), "run")
     kept = has_all[runs.table]
     notes = (*runs.notes, *notes, *_seed_notes(runs, kept))
     if budgets is None:

@@ -66,6 +66,13 @@ class Runs:
         """Trials or seconds at the end of each run (r,)."""
         return np.asarray(self.spent[np.append(self.first[1:], len(self.spent)) - 1])
 
+    @property
+    def present(self) -> BoolArray:
+        """Whether there is a run of each method on each table (T, M)."""
+        found = np.zeros((len(self.tables), len(self.methods)), dtype=np.bool_)
+        found[self.table, self.method] = True
+        return found
+
     def regret_at(self, budgets: FloatArray) -> FloatArray:
         """Regret of each run at budgets (r, G); NaN before its first result."""
         point = np.searchsorted(budgets, self.spent)  # the first budget at which the row counts

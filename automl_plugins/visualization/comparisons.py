@@ -164,9 +164,7 @@ def _table_scores(
         what = f"No runs of {join_names(unknown)}" if unknown else "methods is empty"
         raise ValueError(f"{what}; there are runs of {join_names(runs.methods)}.")
     columns = [runs.methods.index(name) for name in names]
-    has = np.zeros((len(runs.tables), len(runs.methods)), dtype=np.bool_)
-    has[runs.table, runs.method] = True
-    complete = has[:, columns].sum(axis=1) == len(columns)
+    complete = np.asarray(runs.present[:, columns].all(axis=1))
     use = complete[runs.table] & np.isin(runs.method, columns)
     if not use.any():
         raise ValueError(f"No table has runs of every method: {join_names(names)}.")
