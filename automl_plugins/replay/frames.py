@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _NUMBERS = IntegerHyperparameter | FloatHyperparameter
-_LOSS, _SECONDS = "_loss", "_seconds"  # columns of ``frame_of``
+_LOSS, _SECONDS = "\0loss", "\0seconds"  # columns of ``frame_of``; no names of hyperparameters
 _NONE = "\0None"  # stands for None in a frame; not a value of any hyperparameter
 _LARGEST_INTEGER = 2**53  # every float beyond it is whole
 
@@ -162,7 +162,7 @@ def frame_of(trials: Sequence[Trial]) -> dict[str, Any]:
     names = [str(c) for c in frame.columns]
     frame[_LOSS], frame[_SECONDS] = [t.loss for t in trials], [t.seconds for t in trials]
     steps = sorted(set.intersection(*(set(t.curve) for t in complete)))
-    curves = {step: f"_at {step}" for step in steps}
+    curves = {step: f"\0at {step}" for step in steps}
     for step, column in curves.items():
         frame[column] = [t.curve.get(step, math.nan) for t in trials]
     has_none = any(v is None for t in trials for v in t.config.values())

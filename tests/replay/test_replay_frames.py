@@ -364,6 +364,15 @@ def test_a_search_makes_a_table() -> None:
     assert Table.from_studies(search, name="t", space=space).space is space
 
 
+@pytest.mark.parametrize("name", ["_loss", "_seconds", "_at 1.0"])
+def test_a_hyperparameter_may_have_any_name(name: str) -> None:
+    curve = {1.0: 3.0, 2.0: 1.0}
+    trials = [RecordedTrial({name: x}, COMPLETE, 1.0, 2.0, curve=curve) for x in (0.5, 0.75)]
+    table = Table.from_studies(Search("t", "m", 0, trials), name="t")
+    assert [table.config(row) for row in range(2)] == [{name: 0.5}, {name: 0.75}]
+    assert table.curves is not None and table.curves.tolist() == [[3.0, 1.0]] * 2
+
+
 @pytest.mark.parametrize(
     ("seconds", "expected"),
     [([4.0, NAN, 8.0], [4.0, 6.0, 8.0]), ([NAN, NAN, NAN], None)],
