@@ -83,8 +83,10 @@ class Column:
         """``n`` entries from the hyperparameter's own distribution."""
         # Called ``seed``, a state is used, and moves on.
         drawn = np.asarray(self._hyperparameter.sample_vector(n, seed=state))
-        # ConfigSpace knows nothing of the rounding, and equal values must have equal entries.
-        return self.snap(drawn) if self._is_rounded else drawn
+        # ConfigSpace knows nothing of our rounding, and draws integers on a log scale beside their
+        # entries. Equal values must have equal ones: conditions and clauses compare them.
+        is_off = self._is_rounded or (self.is_grid and getattr(self._hyperparameter, "log", False))
+        return self.snap(drawn) if is_off else drawn
 
     def quantile(self, u: FloatArray) -> FloatArray:
         """Legal entries (n,) at ``u`` (n,) in [0, 1), every legal value equally likely.

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from ConfigSpace import (
     AndConjunction,
+    BetaIntegerHyperparameter,
     Categorical,
     Configuration,
     ConfigurationSpace,
@@ -27,6 +28,7 @@ from ConfigSpace import (
     InCondition,
     Integer,
     LessThanCondition,
+    NormalIntegerHyperparameter,
     NotEqualsCondition,
     OrConjunction,
     OrdinalHyperparameter,
@@ -261,6 +263,28 @@ def test_samples_are_those_that_configspace_draws() -> None:
     state = np.random.RandomState(int(rng().integers(2**32)))
     drawn = [space.space[name].sample_vector(50, seed=state) for name in space.names]
     np.testing.assert_array_equal(space.sample(50, rng()), np.transpose(drawn))
+
+
+@pytest.mark.parametrize(
+    "parent",
+    [
+        Integer("n", (1, 77), log=True),
+        NormalIntegerHyperparameter("n", mu=8, sigma=4, lower=2, upper=20, log=True),
+        BetaIntegerHyperparameter("n", alpha=2, beta=3, lower=1, upper=9, log=True),
+    ],
+)
+def test_integers_on_a_log_scale_are_drawn_at_their_entries(parent: Any) -> None:
+    """Else "equals" in a condition or a clause, which compares entries, would miss its value."""
+    space = ConfigurationSpace()
+    child = Float("x", (0.0, 1.0))
+    space.add(parent, child, EqualsCondition(child, parent, 3))
+    space.add(ForbiddenEqualsClause(parent, 5))
+    view = VectorSpace(space)
+    vectors = view.sample(5000, rng())
+    assert np.isin(vectors[:, 0], legal(view, "n")).all()
+    values = parent.to_value(vectors[:, 0])
+    assert {3, 4} < set(values.tolist()) and 5 not in values
+    np.testing.assert_array_equal(np.isnan(vectors[:, 1]), values != 3)
 
 
 def test_sample_of_a_forbidden_space_is_an_error() -> None:
