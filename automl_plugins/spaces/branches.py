@@ -117,6 +117,7 @@ def _count(space: ConfigurationSpace, choice: str, option: Any) -> int | None:
     rows = view.enumerate(_ENUMERATED)
     if rows is None:
         return None
+    rows = rows[~np.isnan(rows[:, view.names.index(choice)])]
     # Hyperparameters outside the branch repeat its configurations, which count once.
     columns = [view.names.index(n) for n in _descendants(space, choice) if n in view.names]
     # Rows are compared whole, and NaN would differ from NaN: no legal entry is -1.

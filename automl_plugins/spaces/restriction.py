@@ -118,7 +118,8 @@ def truth(clause: Condition | ForbiddenClause, domain: Domain) -> bool | None:
             # values and the others for none. All values inside: the opposite.
             inside = len({v for v in values if domain.low <= v <= domain.high})
             differs = isinstance(clause, NotEqualsCondition)
-            whole = isinstance(domain.low, int) and inside == domain.high - domain.low + 1
+            is_listed = isinstance(domain.low, int) or domain.low == domain.high
+            whole = is_listed and inside == domain.high - domain.low + 1
             return differs if not inside else not differs if whole else None
     if isinstance(clause, Condition):
         held = {bool(clause.satisfied_by_value({clause.parent.name: v})) for v in domain}
@@ -199,7 +200,8 @@ def restrict_space(
 
     Args:
         space: The whole space; it stays as it is.
-        domains: Values left, by name: a ``Range`` or a tuple of categories.
+        domains: Values left, by name: a ``Range``, or a tuple of categories or of neighbours in
+            an ordinal.
 
     Returns:
         A new space, or None if the forbidden clauses leave nothing of it (beyond 10 000
@@ -258,7 +260,7 @@ def _condition(
         return _opposite(when, child, hps, active)
     parent = hps[when.parent.name]
     if isinstance(when, InCondition):
-        return one_of(child, parent, [v for v in when.values if parent.legal_value(v)])
+        return one_of(child, parent, _left(when, parent))
     if isinstance(when, NotEqualsCondition) and active[parent.name] is not True:
         # ConfigSpace refuses a "not equal" whose parent is inactive where all have their defaults.
         equal = EqualsCondition(when.child, when.parent, when.value)
@@ -306,6 +308,12 @@ def _others(
     return OrConjunction(*sides) if len(sides) > 1 else sides[0]
 
 
+def _left(clause: InCondition | ForbiddenInClause, hp: Hyperparameter[Any, Any]) -> list[Any]:
+    """The values of a clause that a narrowed hyperparameter still has; True is not 1."""
+    domain = domain_of(hp)
+    return [v for v in clause.values if holds(domain, v)]
+
+
 def _forbidden(
     clause: ForbiddenLike,
     active: Mapping[str, Active],
@@ -337,7 +345,7 @@ def _forbidden(
             return ForbiddenInClause(hp, domain)
         return make_sound(ForbiddenGreaterThanEqualsClause(hp, domain.low))
     if isinstance(clause, ForbiddenInClause):
-        return ForbiddenInClause(hp, [v for v in clause.values if hp.legal_value(v)])
+        return ForbiddenInClause(hp, _left(clause, hp))
     return make_sound(type(clause)(hp, clause.value))  # type: ignore[call-arg, attr-defined]
 
 

@@ -240,6 +240,18 @@ def test_what_needs_a_parent_not_to_have_a_value_is_in_the_branches_without_it()
     assert volumes == pytest.approx({"a": 1 + 2 * 5, "b": 5})
 
 
+def test_what_is_there_without_the_choice_is_not_in_its_branches() -> None:
+    """It is counted one by one, for there is a forbidden clause."""
+    space = ConfigurationSpace()
+    root, model = Categorical("root", ["x", "y"]), Categorical("model", ["a", "b"])
+    n = Integer("n", (1, 3))
+    space.add(root, model, n)
+    either = OrConjunction(EqualsCondition(n, model, "b"), EqualsCondition(n, root, "y"))
+    space.add(EqualsCondition(model, root, "x"), either)
+    space.add(ForbiddenEqualsClause(n, 3))
+    assert log_volumes(space) == pytest.approx({"a": 0.0, "b": math.log(2)})
+
+
 def test_forbidden_options_are_never_drawn() -> None:
     space = ConfigurationSpace()
     model, x = Categorical("model", ["a", "b", "c"], default="c"), Float("x", (0, 1))

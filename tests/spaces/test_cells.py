@@ -499,6 +499,23 @@ def test_what_an_inactive_number_is_not_equal_to(when: Any, default: int, most: 
     assert len(left) == len(inside)
 
 
+def test_a_step_alone_in_its_cell_decides_what_is_not_equal_to_it() -> None:
+    space = ConfigurationSpace()
+    switch = Categorical("switch", ["off", "on"], default="on")
+    rate = stepped_range("rate", Steps(2.0, 0.1, 3, is_integer=False))
+    child = Integer("n", (1, 2))
+    space.add(switch, rate, child)
+    space.add(EqualsCondition(rate, switch, "on"), NotEqualsCondition(child, rate, 2.1))
+    part = restrict_space(space, {"rate": Range(2.1, 2.1, 2.2)})
+    assert part is not None
+    rows = VectorSpace(part).enumerate(9)
+    assert rows is not None
+    assert_active(part, rows)
+    found = [decoded(part, row) for row in rows]
+    assert [values["switch"] for values in found] == ["off", "off", "on"]
+    assert ["n" in values for values in found] == [True, True, False]
+
+
 # Bad input
 
 
@@ -714,6 +731,18 @@ def test_choices_that_are_equal_to_python_lie_in_cells_of_their_own() -> None:
     assert to_values(left, np.array([[0.0, 0.5], [1.0, math.nan]]))[0] == {"c": True, "x": 0.5}
     probabilities: Any = left["c"].probabilities  # type: ignore[attr-defined]
     assert probabilities.tolist() == pytest.approx([0.6, 0.4])
+
+
+def test_what_a_lost_choice_decided_is_not_decided_by_an_equal_one() -> None:
+    """Without 1, ConfigSpace's own class holds the choice again: to that, 1 is True."""
+    space = ConfigurationSpace()
+    choice = categorical("c", [1, True, "a"])
+    child = UniformFloatHyperparameter("x", 0.0, 1.0)
+    space.add(choice, child, one_of(child, choice, [1, "a"]))
+    part = restrict_space(space, {"c": (True, "a")})
+    assert part is not None
+    vectors = VectorSpace(part).activate(np.array([[0.0, 0.5], [1.0, 0.5]]))
+    assert to_values(part, vectors) == [{"c": True}, {"c": "a", "x": 0.5}]
 
 
 @pytest.mark.parametrize(
