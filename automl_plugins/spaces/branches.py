@@ -26,7 +26,7 @@ from automl_plugins.spaces.restriction import (
     restrict_space,
     truth,
 )
-from automl_plugins.spaces.scales import Steps
+from automl_plugins.spaces.scales import Steps, floats_within
 from automl_plugins.spaces.values import choices_of
 from automl_plugins.spaces.vector_space import VectorSpace
 
@@ -198,8 +198,8 @@ def _log_size(space: ConfigurationSpace, name: str, domains: Mapping[str, Domain
         return math.log(len(domain))
     low, high = domain.low, domain.high
     if isinstance(scale := scale_of(space[name]), Steps):
-        first, last = scale.index(np.array([low, high], dtype=np.float64))
-        return _log(math.floor(last) - math.ceil(first) + 1)
+        part = scale.part(*floats_within(low, high))
+        return _log(part.n if part else 0)
     if isinstance(low, int):
         return math.log(high - low + 1)
     if space[name].log:  # type: ignore[attr-defined]

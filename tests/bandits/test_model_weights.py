@@ -38,7 +38,7 @@ from automl_plugins.bandits.model_weights import (
 from automl_plugins.spaces import branches
 from automl_plugins.spaces.branches import hyperparameter_counts
 from automl_plugins.spaces.choices import categorical, one_of
-from automl_plugins.spaces.ranges import float_range
+from automl_plugins.spaces.ranges import float_range, integer_range
 from automl_plugins.spaces.vector_space import VectorSpace
 
 NAN = math.nan
@@ -238,6 +238,15 @@ def test_what_needs_a_parent_not_to_have_a_value_is_in_the_branches_without_it()
     assert hyperparameter_counts(space) == {"a": 2, "b": 1}
     volumes = {option: math.exp(volume) for option, volume in log_volumes(space).items()}
     assert volumes == pytest.approx({"a": 1 + 2 * 5, "b": 5})
+
+
+def test_integers_that_floats_cannot_tell_apart_are_counted_once() -> None:
+    space = ConfigurationSpace()
+    model, n = Categorical("model", ["a", "b"]), integer_range("n", 2**53, 2**53 + 8)  # 5 floats
+    k = Integer("k", (1, 3))
+    space.add(model, n, k)
+    space.add(EqualsCondition(n, model, "a"), EqualsCondition(k, n, 2**53 + 4))
+    assert log_volumes(space) == pytest.approx({"a": math.log(4 + 3), "b": 0.0})
 
 
 def test_what_is_there_without_the_choice_is_not_in_its_branches() -> None:
