@@ -28,7 +28,13 @@ from ConfigSpace.hyperparameters.hp_components import ROUND_PLACES
 from scipy.stats import beta, truncnorm
 
 from automl_plugins._arguments import check_integer
-from automl_plugins.spaces.ranges import ExactFloat, ExactInteger, multiples_of, scale_of
+from automl_plugins.spaces.ranges import (
+    ExactFloat,
+    ExactInteger,
+    multiples_of,
+    scale_of,
+    steps_of,
+)
 from automl_plugins.spaces.restriction import (
     Domain,
     Range,
@@ -37,7 +43,7 @@ from automl_plugins.spaces.restriction import (
     holds,
     restrict_space,
 )
-from automl_plugins.spaces.scales import MOST_EXACT, LogScale, Steps
+from automl_plugins.spaces.scales import MOST_EXACT, LogScale
 
 
 @dataclass(frozen=True)
@@ -198,10 +204,10 @@ def pieces(hp: Hyperparameter[Any, Any], k: int) -> list[Domain]:
 def _groups_of_steps(hp: ExactFloat | ExactInteger, k: int) -> list[Domain]:
     """Parts that end at the last step <= each cut; none if there are no steps to tell apart."""
     scale, step, inner = hp.scale, multiples_of(hp), range(1, k)
-    if isinstance(scale, Steps) and not hp.log:
-        last = scale.n - 1
+    if steps := steps_of(hp):
+        last = steps.n - 1
         groups = _integers_at(0, last, [last * i // k for i in inner])
-        ends = [(scale.at(int(group.low)), scale.at(int(group.high))) for group in groups]
+        ends = [(steps.at(int(group.low)), steps.at(int(group.high))) for group in groups]
     elif step and isinstance(scale, LogScale) and (places := scale.multiples):
         cuts = [_between(scale.low, scale.high, i / k, log=True) / step for i in inner]
         groups = _integers_at(places[0], places[-1], cuts)

@@ -119,16 +119,15 @@ def part_of(
     """
     name, log, scale = whole.name, bool(whole.log), whole.scale
     if (low, high) != (whole.lower, whole.upper):
-        if multiples_of(whole) is not None or (isinstance(scale, Steps) and not log):
-            assert isinstance(scale, LogScale | Steps)
-            part = scale.part(*floats_within(low, high))
-            if part is None:
-                raise ValueError(f"{name!r} has no value from {low} to {high}.")
-            scale = part
-        elif isinstance(whole, ExactInteger):
-            return integer_range(name, int(low), int(high), log=log, default=default)
-        else:
+        if steps_of(whole) is None and multiples_of(whole) is None:
+            if isinstance(whole, ExactInteger):
+                return integer_range(name, int(low), int(high), log=log, default=default)
             return float_range(name, low, high, log=log, default=default)
+        assert isinstance(scale, LogScale | Steps)
+        part = scale.part(*floats_within(low, high))
+        if part is None:
+            raise ValueError(f"{name!r} has no value from {low} to {high}.")
+        scale = part
     if scale.low == scale.high:
         return Constant(name, type(whole.lower)(scale.low))
     return type(whole)(name, scale, log=log, default=default)
@@ -217,6 +216,14 @@ def scale_of(hyperparameter: Hyperparameter[Any, Any]) -> Scale | None:
     return hyperparameter.scale
 
 
+def steps_of(hyperparameter: Hyperparameter[Any, Any]) -> Steps | None:
+    """The scale of numbers at even distances; None for any others, and on a log scale."""
+    # Logarithms of large neighbours hardly differ: their scale has steps, too.
+    if not isinstance(hyperparameter, ExactFloat | ExactInteger) or hyperparameter.log:
+        return None
+    return hyperparameter.scale if isinstance(hyperparameter.scale, Steps) else None
+
+
 def multiples_of(hyperparameter: Hyperparameter[Any, Any]) -> float | None:
     """The step of numbers that are ``multiples_on_a_log_scale``; None for any others."""
     scale = scale_of(hyperparameter)
@@ -235,11 +242,10 @@ def _encode(hyperparameter: ExactFloat | ExactInteger, _: Any) -> dict[str, Any]
         "upper": hyperparameter.upper,
         "log": hyperparameter.log,
     }
-    scale = hyperparameter.scale
     if step := multiples_of(hyperparameter):
         plain["multiples_of"] = step
-    if isinstance(scale, Steps) and not hyperparameter.log:  # else the range says all
-        plain["steps"] = {"step": scale.step, "n": scale.n, "listed": scale.listed}
+    if steps := steps_of(hyperparameter):
+        plain["steps"] = {"step": steps.step, "n": steps.n, "listed": steps.listed}
     return plain
 
 
