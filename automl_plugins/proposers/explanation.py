@@ -183,7 +183,7 @@ class Explanation:
         ``origin`` is used where no valid one is stored.
         """
         facts = stored if isinstance(stored, Mapping) else {}
-        shares = finite_parts(facts.get("shares"))
+        shares = read_parts(facts, "shares")
         return cls.from_facts(
             number,
             {**facts, "value": facts.get("loss")},

@@ -110,14 +110,14 @@ class PipelineProposer:
         check_choice("start", start, get_args(Start))
         if not callable(getattr(fallback, "propose", None)):
             raise TypeError(f"fallback must be a proposer, got {fallback!r}.")
-        self.memory: AlignedMemory = task_memory(memory)
-        self.model: MatrixFactorization = MatrixFactorization() if model is None else model
+        self.memory = task_memory(memory)
+        self.model = MatrixFactorization() if model is None else model
         self.model.check_arguments()
-        self.meta_features: Mapping[str, float] | None = meta_features
-        self.n_start: int = int(n_start)
-        self.xi: float = float(xi)
-        self.start: Start = start
-        self.fallback: Proposer = fallback
+        self.meta_features = meta_features
+        self.n_start = int(n_start)
+        self.xi = float(xi)
+        self.start = start
+        self.fallback = fallback
         self._kept: Newest[_Known] = Newest()
 
     def propose(

@@ -98,6 +98,7 @@ class History:
         n = len(vectors)
         constraints = np.empty((n, 0)) if constraints is None else constraints
         missing = np.zeros(vectors.shape) if missing is None else missing
+        curves = [_NO_CURVE] * n if curves is None else curves
 
         def column(values: Any, default: float) -> FloatArray:
             return np.full(n, default) if values is None else np.asarray(values, dtype=np.float64)
@@ -110,7 +111,8 @@ class History:
             status=column(status, Status.COMPLETE).astype(np.int64),
             budget=column(budget, np.nan),
             constraints=np.asarray(constraints, dtype=np.float64),
-            curves=_as_objects([_NO_CURVE] * n if curves is None else curves),
+            # np.array would look for numbers in what is given.
+            curves=np.fromiter(curves, dtype=object, count=len(curves)),
             missing=np.asarray(missing, dtype=bool),
         )
 
@@ -187,8 +189,3 @@ class History:
     def feasible(self) -> BoolArray:
         """Rows (n,) whose known constraints are all <= 0."""
         return np.asarray(~(self.constraints > 0).any(axis=1))
-
-
-def _as_objects(items: Sequence[Any]) -> npt.NDArray[np.object_]:
-    """Objects as an array (n,), whatever NumPy could make of them."""
-    return np.fromiter(items, dtype=object, count=len(items))
