@@ -87,7 +87,8 @@ def read_memory(memory: Memory | None) -> Known:
         )
     if isinstance(memory, str | os.PathLike):
         return _read_place(memory)
-    if memory is not None and callable(stored := getattr(memory, "records", None)):
+    # Of a class, such as MetaStore itself, there is nothing to read.
+    if not isinstance(memory, type) and callable(stored := getattr(memory, "records", None)):
         return list(stored())
     records = records_in(memory)
     if records is None:

@@ -165,6 +165,14 @@ def test_a_folder_without_runs_is_no_memory(tmp_path: Path) -> None:
         read_memory(tmp_path)
 
 
+@pytest.mark.parametrize("kind", [MetaStore, MetaDataset])
+def test_a_class_is_no_memory(kind: Any) -> None:
+    with pytest.raises(
+        TypeError, match=f"memory must be a MetaDataset, .*, got .*{kind.__name__}"
+    ):
+        read_memory(kind)
+
+
 @pytest.mark.parametrize("exclude", [["a", "b"], ("a", "b", "c")])
 def test_an_exclusion_of_everything_is_named(exclude: Any) -> None:
     for memory in (records("a", "b"), MetaDataset.from_records(records("a", "b"))):
