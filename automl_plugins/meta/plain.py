@@ -93,6 +93,7 @@ def plain_meta_features(meta_features: Mapping[str, Any], *, task: str) -> dict[
     check_kind("meta_features", meta_features, Mapping, "numbers by name, as meta_features(X, y)")
     plain: dict[str, float | None] = {}
     for name, value in meta_features.items():
+        value = math.nan if value is None else value
         number = isinstance(value, int | float | np.integer | np.floating | np.bool_)
         if not number or type(name) is not str:
             raise TypeError(
@@ -110,9 +111,8 @@ def plain_meta_features(meta_features: Mapping[str, Any], *, task: str) -> dict[
 
 def parse_meta_features(plain: Mapping[str, float | None], *, task: str) -> dict[str, float]:
     """The inverse of ``plain_meta_features``, with the same errors."""
-    known = {name: math.nan if value is None else value for name, value in plain.items()}
-    plain_meta_features(known, task=task)
-    return known
+    plain_meta_features(plain, task=task)
+    return {name: math.nan if value is None else value for name, value in plain.items()}
 
 
 def plain_tags(tags: Mapping[str, str], *, task: str) -> dict[str, str]:

@@ -444,6 +444,7 @@ def test_what_is_unknown_replaces_no_meta_feature(store: MetaStore, tmp_path: Pa
     store.describe("t", meta_features={"skew": np.nan, "n": 100})
     assert store.tasks()[0].meta_features == {"skew": 1.5, "n": 100}
     store.describe("u", meta_features={"skew": np.nan})
+    store.describe("u", meta_features={"skew": None})  # type: ignore[dict-item]
     store.export(tmp_path / "all.json", ["u"])
     store.describe("u", meta_features={"skew": 2.0})
     store.import_(tmp_path / "all.json")
