@@ -625,6 +625,13 @@ def test_as_many_as_workers_are_evaluated_at_a_time(n: int, pool: int, options: 
     assert len(trials) == 24 and max(most) == n
 
 
+def test_no_more_begin_at_once_than_the_budget_has_left() -> None:
+    trials = Trials()
+    with ThreadPoolExecutor(16) as executor:
+        run(loss_of, trials=trials, executor=executor, max_evals=15, n_workers=16)
+    assert len(trials) == 15
+
+
 def test_a_long_trial_counts_however_many_overtake_it() -> None:
     """Elsewhere the worker of a trial that 128 others have overtaken is presumed dead."""
     trials, overtaken, calls = Trials(), threading.Event(), Counter[str]()
