@@ -30,6 +30,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -426,8 +427,11 @@ def _constants(label: str, node: Any) -> dict[str, Any]:
                 " range must be constant: draw from [0, 1] and scale in the objective, or give"
                 " each option of an hp.choice a range of its own."
             )
-        if (value := constant(node, name)) is None:
+        if not isinstance(argument, pyll.Apply):  # it is not given
             continue
+        value = constant(node, name)
+        if not isinstance(value, Real):
+            raise ValueError(f"{name} of {label!r} must be a number, got {value!r}.")
         try:
             float(value)
         except OverflowError:

@@ -261,6 +261,8 @@ def _is_store(address: str) -> bool:
 
 def _find(study: Study, marks: Mapping[str, str]) -> str | None:
     """The name under which a study was read; None if it was not."""
+    if not marks:
+        return None
     # One of the finished trials: an earlier one may have ended since the study was read.
     known = (marks.get(_mark(study, trial)) for trial in finished_trials(study))
     return next((name for name in known if name is not None), None)

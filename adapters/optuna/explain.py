@@ -25,8 +25,10 @@ def explain(trial: FrozenTrial | Trial) -> Explanation:
     ``automl_plugins`` (origin and predictions), ``automl_plugins:arm`` and, for samplers that
     learn from earlier tasks, ``automl_plugins:sources``
     (``{"own": share, "sources": {name: share}}``). Entries that were changed to something invalid
-    are left out. ``automl_plugins:member``, ``automl_plugins:predicted_bound`` and
-    ``automl_plugins:predicted_seconds`` repeat facts of the first for dashboards.
+    are left out. Of samplers of arms within each other it shows the outer one; the facts of the
+    others are in ``automl_plugins:arm:NAME``. ``automl_plugins:member``,
+    ``automl_plugins:predicted_bound`` and ``automl_plugins:predicted_seconds`` repeat facts of the
+    first for dashboards.
 
     Args:
         trial: A trial, such as ``study.best_trial``.

@@ -137,7 +137,7 @@ class Note(NamedTuple):
 
     text: str
     is_warning: bool = False  # something may be a mistake of the user
-    of_names: bool = False  # the space lacks hyperparameters, and gets them yet if it grows
+    of_names: bool = False  # the space lacks hyperparameters, which a growing one may still get
 
 
 def note_coverage(coverage: Sequence[Coverage], bundled: Collection[str] = ()) -> tuple[Note, ...]:

@@ -97,7 +97,7 @@ def read_memory(memory: Memory | None) -> Known:
             " searches of a framework (one, several, or by name of the task), or the name of a"
             f" bundled memory, got {describe(memory)}.{hint_of_kind(memory)}"
         )
-    for record in records:  # those of a store were checked when they were written
+    for record in records:  # before a search space is known, for which all are read again
         read_meta_features(record.meta_features, f"Task {record.name!r}: ")
     return records
 
@@ -135,6 +135,8 @@ def hint_of_kind(given: Any) -> str:
         if names := [name for name in texts if name in LEARNERS]:
             listed = ", ".join(f"*bundled({name!r}).records()" for name in names)
             return f" In a list the records of bundled memories are a memory: [{listed}]."
+        if any(callable(getattr(item, "records", None)) for item in given):
+            return " In a list with others give the records of a memory: [*memory.records(), ...]."
         if len(texts) == len(given):
             return f" The first item is the text {given[0]!r}, which is no address of a storage."
     if not hasattr(given, "columns"):

@@ -84,7 +84,10 @@ def read_names(argument: str, names: Iterable[str]) -> tuple[str, ...]:
         raise TypeError(f"{argument} must be names of tasks, got the text {names!r}: [{names!r}].")
     if not isinstance(names, Iterable):
         raise TypeError(f"{argument} must be names of tasks, got {describe(names)}.")
-    return tuple(dict.fromkeys(names))
+    listed = [*names]
+    if others := [name for name in listed if not isinstance(name, str)]:
+        raise TypeError(f"{argument} must be names of tasks, got {others[0]!r} among them.")
+    return tuple(dict.fromkeys(listed))
 
 
 def update_known(known: Mapping[str, Any], newer: Mapping[str, Any]) -> dict[str, Any]:

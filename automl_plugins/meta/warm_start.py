@@ -134,12 +134,12 @@ def advise(
             space, an unknown design, X without y, or meta-features beside them.
     """
     check_integer("The number of suggestions", k, 1)
+    exclude = read_names("exclude", exclude)
     function = design_of(design)
     if isinstance(function, Design):
         found = fit_design(function, space)
         found = replace(found, suggestions=found.suggestions[:k])
         return Advice(_add_notes(found, k, []))
-    exclude = read_names("exclude", exclude)
     records = read_memory(memory)
     dataset = open_memory(records, space, exclude=exclude)
     known = dataset.meta_feature_names()

@@ -32,7 +32,7 @@ _PAIRS = 3  # complete rows from which the final loss of others is predicted
 _MOST_STEPS = 100  # at which it is predicted, those of the most rows
 _BEHIND = 2.0  # how far behind the worst complete loss, in the range of all
 _FLOOR = 0.15  # regret, in that of the median row, below which differences are compressed
-_MOST = 1e300  # largest regret in the same unit: it may be infinite
+_MOST = 1e300  # regret in the same unit beyond which losses are equally bad
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def transform(losses: FloatArray, kind: Target) -> Targets:
     """
     check_choice("target", kind, TARGETS)
     if kind == "log_regret":
-        regret = losses - losses.min()
+        regret = 0.5 * losses - 0.5 * losses.min()  # of halves, whose difference is finite
         # The median is 0 where more than half of the rows are as good as the best one.
         typical = float(np.median(regret)) or float(regret.max()) or 1.0
         with np.errstate(over="ignore"):  # a pruned row may be 1 behind losses of 1e-310

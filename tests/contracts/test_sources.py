@@ -232,7 +232,8 @@ def test_a_study_of_several_objectives_is_refused_where_it_was_picked(
     storage = f"sqlite:///{tmp_path / 'studies.db'}"
     study("one", storage=storage)
     directions: Any = ["minimize", "maximize"]
-    optuna.create_study(study_name="two", storage=storage, directions=directions)
+    two = optuna.create_study(study_name="two", storage=storage, directions=directions)
+    two.add_trial(optuna.trial.create_trial(values=[0.0, 1.0]))
     assert DOORS[door](storage) == DOORS[door]([storage]) == ("one",)
     picked = optuna.create_study(directions=directions)
     for memory in ([picked, study("s")], [picked, storage], [storage, picked]):

@@ -13,6 +13,7 @@ from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
+from sklearn.exceptions import NotFittedError
 
 from automl_plugins.meta import (
     Design,
@@ -300,6 +301,8 @@ def test_none_is_a_meta_feature_that_is_not_known(design: Any) -> None:
 def test_a_learner_is_fitted_before(design: Any) -> None:
     with pytest.raises(TypeError, match="learner must be a fitted MetaLearner or None, got 'gbm'"):
         design(SPACE, memory(), None, 3, learner="gbm")
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        design(SPACE, memory(), None, 3, learner=MetaLearner())
     of_x = memory_of({0.1: 0.0, 0.5: 1.0}).aligned(ConfigurationSpace({"x": (0.0, 1.0)}))
     learner = MetaLearner(n_trees=2).fit(of_x)
     with pytest.raises(ValueError, match="learner was fitted in another search space"):

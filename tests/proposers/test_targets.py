@@ -48,6 +48,7 @@ def losses(n: int = 60, seed: int = 0) -> FloatArray:
         ("log_regret", [1.0, 5.0, 1.0, 1.0, 3.0], np.log([0.15, 1.15, 0.15, 0.15, 0.65])),
         ("log_regret", [0.1, 0.1, 0.1, 0.1], np.full(4, np.log(0.15))),
         # In the unit of the median, the largest regret is beyond floats
+        ("log_regret", [-1.7e308, 1.7e308, 1.7e308], np.log([0.15, 1.15, 1.15])),
         ("log_regret", [0.0, 1e-310, 1.0], [np.log(0.15), np.log(1.15), 300 * np.log(10)]),
         # Ranks 3, 1, 2 of 3: quantiles 5/6, 1/6, 1/2 of the standard normal
         ("normal_scores", [7.0, -1.0, 5.0], [0.9674215661, -0.9674215661, 0.0]),

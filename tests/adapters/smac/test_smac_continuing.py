@@ -93,7 +93,7 @@ def test_a_run_is_continued_with_other_limits_and_with_nothing_else(
 
 
 @pytest.mark.parametrize("changed", [[1.0, 0.5], [0.5, 1]], ids=str)
-def test_a_run_is_not_continued_with_choices_of_another_kind_or_order(
+def test_other_limits_need_the_same_choices_in_the_same_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: list[float]
 ) -> None:
     """They are equal for ConfigSpace, but 1 may mean one feature and 1.0 all of them."""
