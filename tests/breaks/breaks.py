@@ -165,7 +165,10 @@ def _run_broken(tests: Sequence[str], root: Path, report: Path) -> None:
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of imported plugins
     # Of pytest's own folders, whose iterators the garbage collector closes at any time.
     options += ["-W", "ignore:unclosed scandir iterator:ResourceWarning"]
-    sys.exit(pytest.main([*_PYTEST, *options, *tests]))
+    code = pytest.main([*_PYTEST, *options, *tests])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # at once: a library's thread may crash while the process ends
 
 
 def verdict(one: Break, root: Path) -> str:
@@ -185,7 +188,7 @@ def verdict(one: Break, root: Path) -> str:
         os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     output = report.read_text(encoding="utf-8", errors="replace") if report.exists() else ""
     if process.exitcode not in (0, 1):
-        return f"its tests cannot be run:\n{output}"
+        return f"its tests cannot be run (exit code {process.exitcode}):\n{output}"
     failed = {name.split("[")[0] for _, name in _OUTCOME.findall(output)}
     passed = [test for test in one.tests if test not in failed]
     return f"NOT NOTICED by {', '.join(passed)}\n{output}" if passed else ""
