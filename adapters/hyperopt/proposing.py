@@ -1,9 +1,9 @@
 """Suggest functions that ask a proposer of the core, and the memories that they take.
 
-They cache one proposer for each search space and
-set of options; a proposal depends only on the trials, the seed and the number of the trial. The
-seed is the option, else that with which the search began: with another one at each trial, as
-``fmin`` draws them, every model would have to be fitted anew each time.
+They cache one proposer for each search space and set of options; a proposal depends only on the
+trials, the seed and the number of the trial. The seed is the option, else that with which the
+search began: with another one at each trial, as ``fmin`` draws them, every model would have to be
+fitted anew each time.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -66,7 +66,8 @@ class Sources:
 
     def without(self, study: Study) -> TaskMemory | RecognisedMemory:
         """The memory without the study itself; logged if it was there."""
-        read_as, name = _find(study, self.marks), task_name(study)
+        read_as = _find(study, finished_trials(study), self.marks) if self.marks else None
+        name = task_name(study)
         itself = set() if read_as is None else {read_as}
         # Where a study of this name was read, its mark says whether it was this one: studies of
         # another storage may have the same name. Runs of one table are of one task.
@@ -166,10 +167,10 @@ class _Found:
         if not picked and len(study.directions) > 1:
             _logger.warning(f"Source {name!r} is left out: it has several objectives.")
             return
-        if _find(study, self.marks) is not None:
+        trials = finished_trials(study)
+        if _find(study, trials, self.marks) is not None:
             _logger.warning(f"Source {name!r} is left out: the same study was given before.")
             return
-        trials = finished_trials(study)
         if not picked and not trials:  # such as the study itself, which has just been made
             return
         self.records.append(read_study(study, name, space_of_trials(trials), trials=trials))
@@ -259,12 +260,10 @@ def _is_store(address: str) -> bool:
     return bool(tables) and not holds_studies(tables)
 
 
-def _find(study: Study, marks: Mapping[str, str]) -> str | None:
-    """The name under which a study was read; None if it was not."""
-    if not marks:
-        return None
-    # One of the finished trials: an earlier one may have ended since the study was read.
-    known = (marks.get(_mark(study, trial)) for trial in finished_trials(study))
+def _find(study: Study, trials: Iterable[FrozenTrial], marks: Mapping[str, str]) -> str | None:
+    """The name under which a study with these finished trials was read; None if it was not."""
+    # Any of them: an earlier one may have ended since the study was read.
+    known = (marks.get(_mark(study, trial)) for trial in trials)
     return next((name for name in known if name is not None), None)
 
 
