@@ -15,6 +15,7 @@ from automl_plugins.meta.warm_start import AnyDesign, WarmStart, advise, n_sugge
 from automl_plugins.streams import Streams
 
 from ._private import all_documents
+from .proposing import with_named_trials
 from .space import read_space
 from .trials import INITIAL_DESIGN, Document, check_trials, new_document, values_of
 
@@ -53,9 +54,10 @@ def initial_trials(
         space: The search space that ``fmin`` is given; or a ``ConfigurationSpace`` if ``fmin`` is
             given its ``expression``.
         design: A design of ``automl_plugins.meta``, its name, or the ``Design`` it has returned.
-        memory: A ``MetaDataset``; a ``MetaStore``, its path or address; records of tasks and
-            searches of other frameworks, one, several, or by name of the task; or the name of a
-            bundled memory. Not needed for a ready ``Design``.
+        memory: ``{name of the task: its Trials}`` of this search space; a ``MetaDataset``; a
+            ``MetaStore``, its path or address; records of tasks and searches of other frameworks,
+            one, several, or by name of the task; or the name of a bundled memory. Not needed for a
+            ready ``Design``.
         X: The data of the task, from which meta-features are computed.
         y: Its target.
         meta_features: Its meta-features instead. Without either all known tasks weigh the same.
@@ -88,7 +90,14 @@ def initial_trials(
     check_trials("initial_trials", trials)
     known = read_space(space)
     found = advise(
-        known.space, memory, k=k, X=X, y=y, task=meta_features, design=design, exclude=exclude
+        known.space,
+        with_named_trials(memory, known),
+        k=k,
+        X=X,
+        y=y,
+        task=meta_features,
+        design=design,
+        exclude=exclude,
     ).design
     seen = [values_of(document) for document in all_documents(trials)]
     documents: list[Document] = []

@@ -42,7 +42,7 @@ from automl_plugins.streams import Streams
 
 from ._private import all_documents
 from ._views import ArmDomain, Place, source_of_view
-from .space import PyllSpace, translate
+from .space import SearchSpace, translate
 from .suggest import Algorithm, P
 from .trials import (
     NOTE,
@@ -204,7 +204,7 @@ class NamedTrials:
     """
 
     trials: Mapping[str, Trials | TaskRecord]
-    known: PyllSpace
+    known: SearchSpace
     place: Place | None = None
 
     def records(self) -> list[TaskRecord]:
@@ -252,6 +252,13 @@ class NamedTrials:
             return config
         inside = self.place.inside(shared)
         return None if inside is None else self.known.values(inside)
+
+
+def with_named_trials(memory: Any, known: SearchSpace) -> Any:
+    """A memory whose trials by name are read as those of a search space; else as it is."""
+    if not _is_by_name(memory) or not _trials_by_name(memory):
+        return memory
+    return NamedTrials(_read_others(memory), known).records()
 
 
 def _trials_by_name(memory: Any) -> Mapping[str, Any] | None:

@@ -249,6 +249,10 @@ class RecognisedMemory:
         if learners not in self._opened:
             runs = _together(learners)
             known = TaskMemory(runs, growing=True, chosen=False, logger=self.logger)
+            for name in sorted(self.exclude & set(known.names)):
+                self.logger.info(
+                    f"Task {name!r} is in the memory; its own runs there are left out."
+                )
             self._opened[learners] = known.without(self.exclude)
         try:
             return self._opened[learners].on(space)

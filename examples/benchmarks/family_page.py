@@ -45,11 +45,24 @@ between the best and the worst of a recorded table. `lcbench` and `rbv2_xgboost`
 of YAHPO Gym, smooth networks fitted to recorded runs: there it is the gap to the best of all
 searches and 20 000 random configurations, in percent of the distance from it to their median. On
 smooth functions it is the decimal logarithm of the gap itself, at least -8. A *block* is a table,
-with the mean of its seeds; where a family has ten tables or fewer, it is a table with a seed.
+with the mean of its seeds; where a family has ten tables or fewer, it is a table with a seed (on
+smooth functions a function with the mean of its seeds).
 `random 2x` is random search with two evaluations for a trial. What has not searched every table
 (SMAC, the slowest; CMA-ES, for numbers only) is compared on its own searches. All methods run with
 their defaults unless the name says more; Optuna's TPE is multivariate with constant liar by
 default since version 5.
+
+| family | what | parameters | problems, judged | published by |
+|:--|:--|:--|:--|:--|
+| svm_grid | accuracy of SVMs, a full grid | 4, conditional | 40, 20 | Wistuba et al. 2016 |
+| oboe | 12 algorithms, balanced error | 23, conditional | 60, 20 | Yang et al. 2019 |
+| adaboost | AdaBoost on CC18, random runs | 5 | 54, 20 | Rakotoarison et al. 2022 |
+| xgboost_random | XGBoost, random runs | 8 | 10, 5 | Salinas et al. 2020 |
+| hpobench_mlp | networks, a full grid | 5 | 8, 4 | Eggensperger et al. 2021 |
+| hpolib_fcnet | networks for regression, a full grid | 9 | 4, 2 | Klein and Hutter 2019 |
+| lcbench | networks, a surrogate | 7 | 35, 17 | Pfisterer et al. 2022 |
+| rbv2_xgboost | XGBoost, a surrogate | 14, conditional | 119, 20 | Pfisterer et al. 2022 |
+| smooth | functions, rotated and shifted | 2 to 20 | 18, 9 | `smooth_functions.py` |
 
 Where the names of a space are a learner's, `AutoSampler` begins with the memory of it that comes
 with the package: on {recognised}.
@@ -116,8 +129,8 @@ def markdown(rows: dict[str, list[str]], columns: Sequence[object]) -> str:
 
 
 def count_seeds(curves: pd.DataFrame, methods: Sequence[str]) -> str:
-    """How many seeds each method has, where they differ by family the fewest and the most."""
-    n = curves.reset_index().groupby(["method", "family"])["seed"].nunique()
+    """How many seeds each method has; the fewest and the most where that differs by table."""
+    n = curves.reset_index().groupby(["method", "family", "task"])["seed"].nunique()
     found = []
     for method in methods:
         low, high = n.loc[[method]].min(), n.loc[[method]].max()

@@ -396,6 +396,8 @@ def test_a_space_is_served_by_the_memory_of_its_learner(
         with pytest.raises(MemoryMismatch, match="may be that of svm or"):
             memory.on(unclear)
     lines = [r for r in caplog.records if "search space" in r.message]
+    itself = "Task 'iris' is in the memory; its own runs there are left out."
+    assert [r.levelname for r in caplog.records if r.message == itself] == ["INFO"]
     assert "wine" not in {task.name for task in memory.without({"wine"}).on(small).tasks}
     again = pickle.loads(pickle.dumps(memory))
     np.testing.assert_array_equal(again.on(small).vectors, memory.on(small).vectors)

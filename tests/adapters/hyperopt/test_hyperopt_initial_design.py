@@ -10,7 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.hyperopt import INITIAL_DESIGN, initial_trials, translate
+from automl_plugins.adapters.hyperopt import (
+    INITIAL_DESIGN,
+    initial_trials,
+    meta_dataset_from_trials,
+    translate,
+)
 from automl_plugins.adapters.hyperopt.expressions import expression
 from hyperopt import JOB_STATE_DONE, JOB_STATE_NEW, Trials, anneal, hp, rand, tpe
 from hyperopt.exceptions import AllTrialsFailed
@@ -172,3 +177,26 @@ def test_bad_input_inserts_nothing(
     with pytest.raises(error, match=message):
         initial_trials(**({"space": SPACE, "memory": memory, "trials": trials} | options))
     assert not trials.trials and not trials.new_trial_ids(1)[0]
+
+
+def test_trials_by_name_are_read_with_the_space_of_the_search() -> None:
+    earlier = {
+        "a": search(Trials(), 8, rand.suggest),
+        "b": search(Trials(), 8, rand.suggest, lambda config: -loss(config)),
+    }
+    known = meta_dataset_from_trials(earlier, SPACE)
+    begun, same = (initial_trials(SPACE, memory=m, n_configs=3) for m in (earlier, known))
+    assert configs(begun) == configs(same)
+    without = initial_trials(SPACE, memory=earlier, n_configs=3, exclude=["a"])
+    assert configs(without) != configs(begun)
+    assert configs(without) == configs(
+        initial_trials(SPACE, memory={"b": earlier["b"]}, n_configs=3)
+    )
+    of_both = initial_trials(SPACE, memory=earlier | {"c": records()[0]}, n_configs=3)
+    assert configs(of_both) != configs(begun)
+
+
+def test_trials_of_another_space_are_refused_with_what_to_do() -> None:
+    other = minimise(lambda x: x, hp.uniform("x", 0, 1), rand.suggest, 3)
+    with pytest.raises(ValueError, match="meta_dataset_from_trials"):
+        initial_trials(SPACE, memory={"a": other})

@@ -140,8 +140,8 @@ def test_what_trials_do_not_know_is_asked_for() -> None:
         read_task(trials, space=SPACE)
     with pytest.raises(ValueError, match="pass space="):
         read_task(trials, name="t")
-    of_designs: list[Any] = [trials, {"t": trials}]
-    for memory in of_designs:  # which takes neither
+    nameless: list[Any] = [trials, [trials]]
+    for memory in nameless:
         with pytest.raises(ValueError, match=r"memory=meta_dataset_from_trials\(\{name: trials"):
             initial_trials(SPACE, memory=memory)
     with pytest.raises(TypeError, match=r"takes hyperopt\.Trials"):
