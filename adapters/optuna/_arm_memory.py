@@ -254,15 +254,17 @@ class ArmMemory(StudyReader):
 
     # --- one arm --------------------------------------------------------------------------
 
-    def belongs(self, trial: FrozenTrial, index: int) -> bool:
+    def belongs(self, trial: FrozenTrial, arms: Arms, index: int) -> bool:
         """Whether the sampler of arm ``index`` may see a trial.
 
-        A running trial without an arm is seen by all samplers: it may still become theirs.
+        A running trial without an arm is seen by the samplers of all that it may still become
+        one of.
         """
         if trial.number in self.owner:
             return self.owner[trial.number] == index
-        owner = self._owner(trial)
-        return owner == index if owner is not None else not trial.state.is_finished()
+        if (owner := self._owner(trial)) is not None:
+            return owner == index
+        return not trial.state.is_finished() and index in arms.allowed(trial.params)
 
     def study_of(self, study: Study, arms: Arms, index: int) -> _private.ArmStudy:
         """The study, or its bracket, with the trials of arm ``index`` only."""
@@ -271,7 +273,7 @@ class ArmMemory(StudyReader):
             made = _private.ArmStorage(
                 _private.storage_of(study),
                 f"{self._key}:{index}",
-                lambda trial: self.belongs(trial, index),
+                lambda trial: self.belongs(trial, arms, index),
                 lambda trial: arms.narrow_trial(index, trial),
             )
             storage = self._storages.setdefault(index, made)

@@ -223,12 +223,18 @@ class Split:
     def cells(self, distributions: Distributions) -> Cells:
         """The cells of a search space."""
         space = ConfigurationSpace()
-        space.add([_axis(n, d) for n, d in distributions.items() if not d.single()])
+        space.add([_axis(n, d) for n, d in distributions.items() if not _is_single(d)])
         try:
             found = partition(space, self.parts, max_arms=self.max_arms)
         except ValueError as error:
             raise ValueError(f"split={self.parts!r}: {error}") from error
         return Cells.from_partition(self.key, found, distributions)
+
+
+def _is_single(distribution: BaseDistribution) -> bool:
+    """Whether Optuna can store one value of a distribution only, which may have several."""
+    steps = steps_of(distribution)
+    return distribution.single() or (steps is not None and steps.n == 1)
 
 
 def _axis(name: str, distribution: BaseDistribution) -> Hyperparameter[Any, Any]:
@@ -261,19 +267,30 @@ def _distribution_of(whole: BaseDistribution, domain: Domain) -> BaseDistributio
         return IntDistribution(first, last, log=whole.log, step=whole.step)
     assert isinstance(whole, FloatDistribution)
     low, high = float(domain.low), float(domain.high)
-    if whole.step is not None:
-        low, high = (_in_decimals(whole, whole.step, number) for number in (low, high))
-    return FloatDistribution(low, high, log=whole.log, step=whole.step)
+    if whole.step is None:
+        return FloatDistribution(low, high, log=whole.log)
+    part = copy.copy(whole)
+    # Not by its constructor: no float may be the multiple of a step such as 1 / 3 that it wants.
+    part.low, part.high = _in_decimals(whole, whole.step, low, high)
+    return part
 
 
-def _in_decimals(whole: FloatDistribution, step: float, value: float) -> float:
-    """A value of a grid, computed in decimals as Optuna does to check multiples of the step.
+def _in_decimals(
+    whole: FloatDistribution, step: float, low: float, high: float
+) -> tuple[float, float]:
+    """The ends of a part of a grid, computed in decimals as Optuna does to count its steps.
 
     0.1 + 2 * 0.1 is 0.30000000000000004 in floats, which Optuna does not accept as a multiple.
     """
-    low, distance = Decimal(str(whole.low)), Decimal(str(step))
-    found = float(low + round((Decimal(str(value)) - low) / distance) * distance)
-    return min(max(found, whole.low), whole.high)
+    first, distance = Decimal(str(whole.low)), Decimal(str(step))
+    places = [round((Decimal(str(value)) - first) / distance) for value in (low, high)]
+    low, high = (float(first + place * distance) for place in places)
+    low, high = max(low, whole.low), min(high, whole.high)
+    # With less than a step between them, two values would count as one.
+    rounding = math.ulp(max(-low, high))
+    while places[0] < places[1] and Decimal(str(high)) - Decimal(str(low)) < distance:
+        low, high = (low, high + rounding) if high < whole.high else (low - rounding, high)
+    return low, high
 
 
 def promised_arm(trial: FrozenTrial, key: str) -> int | None:

@@ -258,7 +258,8 @@ class Pull:
             rng = self.samplers.streams.generator("untried", trial.number)
             nearest = grid.nearest(vector, held, rng)
             if nearest is not None:
-                values, vector = grid.union.values(nearest, rng), nearest
+                # The arm's sampler may know parameters that only failed trials asked for.
+                values, vector = values | grid.union.values(nearest, rng), nearest
         _private.write_proposal(study, trial, grid.union.internals(vector))
         return {name: values[name] for name in space}
 

@@ -97,7 +97,8 @@ class UnionSpace:
             return None
         if rule.relation == "in":
             return one_of(space[rule.child], parent, values, quick=True)
-        return as_condition(space, rule, values)
+        # One that has a single value has no order.
+        return None if isinstance(parent, Constant) else as_condition(space, rule, values)
 
     def encode(self, name: str, internal: FloatArray) -> FloatArray:
         """Vector column (n,) of internal values; NaN stays NaN.

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import atexit
+import json
 import logging
 import time
 import warnings
@@ -29,6 +30,7 @@ from smac.model.abstract_model import AbstractModel
 from smac.runhistory import StatusType, TrialInfo, TrialValue
 from smac.runner.abstract_runner import AbstractRunner
 from smac.runner.dask_runner import DaskParallelRunner
+from smac.utils.numpyencoder import NumpyEncoder
 
 from automl_plugins.logs import hidden
 from automl_plugins.spaces.values import is_same_space
@@ -211,6 +213,8 @@ class _Loop(SMBO):
         scenario, found = self._scenario, None
         if not self._overwrite and self.exists(folder := scenario.output_directory):
             known = Scenario.load(folder)
+            # SMAC writes numbers of numpy, as a default may be, and cannot compare them.
+            scenario.meta.update(json.loads(json.dumps(scenario.meta, cls=NumpyEncoder)))
             # Saving also writes the space, which what SMAC compares leaves out. A space that was
             # pickled does not equal the stored one before it is written and read as that was.
             written = ConfigurationSpace.from_serialized_dict(

@@ -166,15 +166,15 @@ def _predict_final(history: History, losses: FloatArray) -> FloatArray:
         if known.sum() < _PAIRS:
             continue
         x, y = early[known] - early[known].mean(), ends[known] - ends[known].mean()
-        width, slope = np.abs(x).max(), 0.0
+        width, predicted = np.abs(x).max(), np.full(len(rows), ends[known].mean())
         # Equal reports may differ from their mean by rounding, which predicts nothing.
-        if width <= _ROUNDING * np.abs(early[known]).max():
-            width = 1.0
-        else:
+        if width > _ROUNDING * np.abs(early[known]).max():
             x /= width  # its squares could be too small for a float
-            slope = max(0.0, float(x @ y) / float(x @ x))
-        beyond = (shown[len(complete) :] - early[known].mean()) / width
-        predicted = ends[known].mean() + slope * beyond
+            slope = float(x @ y) / float(x @ x)
+            if slope > 0.0:
+                with np.errstate(over="ignore"):  # predictions are bounded below
+                    beyond = (shown[len(complete) :] - early[known].mean()) / width
+                    predicted += slope * beyond
         final[rows] = np.clip(predicted, low, high + _BEHIND * (high - low))
     return final
 

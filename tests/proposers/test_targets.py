@@ -300,6 +300,18 @@ def test_reports_whose_squares_are_no_floats() -> None:
     assert found[-1] == pytest.approx(4.0)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("ends", "expected"),
+    [((0.0, 1.0, 2.0), 1.0), ((2.0, 1.0, 0.0), 2.0 + 2.0 * 2.0)],  # no slope, and the largest
+)
+def test_reports_that_differ_by_the_least_float(ends: tuple[float, ...], expected: float) -> None:
+    """The distance of others, in their widths, is infinite."""
+    complete = list(zip((5e-324, 0.0, 0.0), ends, strict=True))
+    found = effective_losses(with_curves(complete, [i / 10 for i in range(1, 13)]))
+    assert found[3:].tolist() == [expected] * 12
+
+
 def test_a_diverged_report_does_not_turn_the_line() -> None:
     complete = [(x / 10, x / 10) for x in range(8)] + [(1e30, 0.2)]
     found = effective_losses(with_curves(complete, [0.25, 0.55]))[-2:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections import Counter
 from functools import partial
 from typing import Any
@@ -10,7 +11,13 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
-from automl_plugins.adapters.optuna import BOASFSampler, _private, arm_report, explain
+from automl_plugins.adapters.optuna import (
+    BOASFSampler,
+    GBQRSampler,
+    _private,
+    arm_report,
+    explain,
+)
 from automl_plugins.adapters.optuna._arms import Split
 from objectives import distinct, fixing, params, search
 from optuna.distributions import (
@@ -174,6 +181,40 @@ def test_ends_of_steps_are_values_as_optuna_tells_them(
     assert all(_private.contains(whole, end) for p in parts for end in (p.low, p.high))
 
 
+@pytest.mark.parametrize("n_parts", [2, 3, 4])
+@pytest.mark.parametrize(
+    ("low", "step", "high"),
+    [
+        (0.5, 1 / 3, 2.1666666666666665),
+        (0.0, 1 / 7, 9 / 7),
+        (1.0, 2.0999999999999996, 11.499999999999998),
+        (0.001, 1 / 7, 0.8581428571428571),
+        (-1.0, 0.30000000000000004, 2.0000000000000004),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:The distribution is specified by")  # as the whole grid itself
+def test_no_value_of_a_grid_is_lost_where_its_step_is_no_decimal(
+    low: float, step: float, high: float, n_parts: int
+) -> None:
+    whole = FloatDistribution(low, high, step=step)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        parts: Any = Split(n_parts).cells({"a": whole}).parts["a"]
+    found = [_values(part) for part in parts]
+    assert [value for values in found for value in values] == pytest.approx(_values(whole))
+    for part, values in zip(parts, found, strict=True):
+        assert part.single() == (len(values) == 1)
+        assert all(_private.contains(whole, value) for value in (part.low, part.high))
+
+    study = search(
+        boasf(n_trials=90, split=n_parts, search_space={"a": whole}),
+        lambda trial: trial.suggest_float("a", low, high, step=step),
+        90,
+    )
+    drawn = {round((t.params["a"] - low) / step) for t in study.trials}
+    assert drawn == set(range(len(_values(whole))))
+
+
 def _values(d: Any) -> list[Any]:
     if isinstance(d, CategoricalDistribution):
         return list(d.choices)
@@ -227,6 +268,23 @@ def test_the_sampler_inside_sees_the_cell_as_the_search_space() -> None:
     for number, done in seen:
         own = [i for i in range(number) if cells[i] == cells[number]]
         assert [t.number for t in done] == own
+
+
+@pytest.mark.parametrize("inner", [None, GBQRSampler])
+def test_a_running_trial_is_shown_to_the_cells_that_it_may_belong_to(inner: Any) -> None:
+    """A worker may have died between two parameters."""
+
+    def objective(trial: optuna.Trial) -> float:
+        c = trial.suggest_categorical("c", ["a", "b", "c", "d"])
+        return trial.suggest_float("x", 0.0, 1.0) + "abcd".index(c)
+
+    study = optuna.create_study(sampler=BOASFSampler(split=2, n_trials=40, seed=1, inner=inner))
+    first, second = study.ask(), study.ask()
+    second.suggest_categorical("c", ["a", "b", "c", "d"])
+    study.tell(first, objective(first))
+    study.optimize(objective, n_trials=14)
+    assert [t.state.name for t in study.trials[2:]] == ["COMPLETE"] * 14
+    assert {t.params["c"] in "ab" for t in study.trials[2:]} == {True, False}
 
 
 def test_rounds_are_stored_followed_and_plotted() -> None:

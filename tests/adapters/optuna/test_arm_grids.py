@@ -13,6 +13,7 @@ from arm_objectives import Even, counts, grid
 from automl_plugins.adapters.optuna import (
     BanditSampler,
     BOASFSampler,
+    GBQRSampler,
     WeightedModelSampler,
     _private,
     arm_report,
@@ -192,6 +193,23 @@ def test_a_worker_sees_what_another_one_was_promised() -> None:
         grid(trial)
     own = [p for p in params(study) if p["algorithm"] == "four"]
     assert len(own) == 4 == len({json.dumps(p) for p in own})
+
+
+@pytest.mark.parametrize("make", [BanditSampler, partial(BOASFSampler, n_trials=30)])
+def test_the_sampler_inside_may_know_parameters_of_failed_trials(make: Any) -> None:
+    """They are not the grid's, which consists of what complete and pruned trials asked for."""
+
+    def objective(trial: optuna.Trial) -> float:
+        arm = trial.suggest_categorical("algorithm", ["a", "b"])
+        k = trial.suggest_int(f"k_{arm}", 1, 3)
+        if k == 3:
+            trial.suggest_float("x", 0.0, 1.0)
+            raise ArithmeticError
+        return k
+
+    study = run(make(inner=GBQRSampler, seed=0), 30, objective)
+    assert len(study.trials) == 30
+    assert {t.state for t in study.trials} == {TrialState.COMPLETE, TrialState.FAIL}
 
 
 def test_held_values_are_kept() -> None:

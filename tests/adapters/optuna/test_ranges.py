@@ -232,6 +232,27 @@ def test_a_condition_on_a_large_integer_holds() -> None:
     assert np.isnan(active).tolist() == [True, False]
 
 
+def test_a_range_of_which_optuna_can_store_one_value_is_no_parent_and_no_axis() -> None:
+    low = 10**18
+
+    def objective(trial: optuna.Trial) -> float:
+        n = trial.suggest_int("n", low, low + (1000 if trial.number < 8 else 10))
+        x = trial.suggest_float("x", 0.0, 1.0)
+        return x + trial.suggest_float("y", 0.0, 1.0) if n > low + 500 else x
+
+    for sampler in (GBQRSampler(seed=1), AutoSampler(seed=1, memory=None)):
+        assert len(search(sampler, objective, 14).trials) == 14
+
+    def narrow(trial: optuna.Trial) -> float:
+        return trial.suggest_int("n", low, low + 10) - low + trial.suggest_float("x", 0.0, 1.0)
+
+    halves = search(BOASFSampler(split=2, n_trials=20, seed=1), narrow, 20)
+    assert {t.user_attrs["automl_plugins:arm"]["arm"] for t in halves.trials if t.number} == {
+        "x in [0, 0.5)",
+        "x in [0.5, 1]",
+    }
+
+
 def test_values_that_optuna_cannot_store_are_named_once(log: pytest.LogCaptureFixture) -> None:
     distribution = IntDistribution(10**18, 10**18 + 10)
     assert set(values_of(GBQRSampler(seed=0), distribution)) == {10**18}

@@ -19,7 +19,13 @@ from automl_plugins.adapters.smac import (
     ProposerConfigSelector,
     member_trust,
 )
-from ConfigSpace import Categorical, Configuration, ConfigurationSpace, Float
+from ConfigSpace import (
+    BetaIntegerHyperparameter,
+    Categorical,
+    Configuration,
+    ConfigurationSpace,
+    Float,
+)
 from smac import Scenario
 from smac.facade.abstract_facade import AbstractFacade
 from smac.initial_design import RandomInitialDesign
@@ -73,6 +79,29 @@ def test_a_run_with_a_name_is_continued_with_more_trials(tmp_path: Path, given: 
     first.optimizer.save()  # as finished
     assert search(made("parts", 9, overwrite=False)) == whole
     assert search(made("parts", 7, overwrite=False)) == whole  # fewer trials: nothing to do
+
+
+@pytest.mark.filterwarnings("ignore:Please use:DeprecationWarning")  # of SMAC itself
+def test_a_run_whose_default_is_a_number_of_numpy_is_continued(tmp_path: Path) -> None:
+    """SMAC writes it into the file of the scenario, and raises when it compares it with that."""
+
+    def run(n: int, **more: Any) -> list[int]:
+        space = ConfigurationSpace(seed=0)
+        space.add(BetaIntegerHyperparameter("p", 2, 3, 0, 50))
+        own = Scenario(
+            space,
+            name="mine",
+            n_trials=n,
+            output_directory=tmp_path,
+            deterministic=True,
+            use_default_config=True,
+        )
+        smac = GBQRFacade(own, lambda c, seed=0: float(c["p"]), logging_level=False, **more)
+        smac.optimize()
+        return [config["p"] for config in smac.runhistory.get_configs()]
+
+    begun = run(3, overwrite=True)
+    assert len(begun) == 3 and len(whole := run(5)) == 5 and whole[:3] == begun
 
 
 def test_a_run_is_continued_with_other_limits_and_with_nothing_else(
