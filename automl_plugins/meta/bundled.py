@@ -12,65 +12,41 @@ from automl_plugins.meta.files import read_records
 from automl_plugins.meta.tasks import MetaTask
 from automl_plugins.records.task_record import TaskRecord
 
-_FOREST = [
-    "bootstrap",
-    "class_weight",
-    "criterion",
-    "max_features",
-    "max_samples",
-    "min_samples_leaf",
-    "min_samples_split",
-]
-_BOOSTING = [
-    "colsample_bytree",
-    "learning_rate",
-    "n_estimators",
-    "reg_alpha",
-    "reg_lambda",
-    "subsample",
-]
-_LIGHTGBM = sorted([*_BOOSTING, "min_child_samples", "num_leaves"])
-_XGBOOST = sorted([*_BOOSTING, "gamma", "max_depth", "min_child_weight"])
-#: Hyperparameters by learner, known without reading the runs.
-HYPERPARAMETERS = {
+_FOREST = """
+    bootstrap class_weight criterion max_features max_samples min_samples_leaf min_samples_split
+"""
+_LIGHTGBM = """
+    colsample_bytree learning_rate min_child_samples n_estimators num_leaves reg_alpha reg_lambda
+    subsample
+"""
+_XGBOOST = """
+    colsample_bytree gamma learning_rate max_depth min_child_weight n_estimators reg_alpha
+    reg_lambda subsample
+"""
+_RECORDED = {
     "lightgbm": _LIGHTGBM,
     "random_forest": _FOREST,
     "extra_trees": _FOREST,
-    "svm": ["C", "class_weight", "coef0", "degree", "gamma", "kernel"],
-    "logistic_regression": ["C", "class_weight", "fit_intercept", "l1_ratio", "solver", "tol"],
-    "mlp": [
-        "activation",
-        "alpha",
-        "batch_size",
-        "early_stopping",
-        "learning_rate_init",
-        "n_layers",
-        "n_units",
-    ],
-    "knn": ["n_neighbors", "p", "weights"],
-    "hist_gradient_boosting": [
-        "class_weight",
-        "l2_regularization",
-        "learning_rate",
-        "max_features",
-        "max_iter",
-        "max_leaf_nodes",
-        "min_samples_leaf",
-    ],
+    "svm": "C class_weight coef0 degree gamma kernel",
+    "logistic_regression": "C class_weight fit_intercept l1_ratio solver tol",
+    "mlp": "activation alpha batch_size early_stopping learning_rate_init n_layers n_units",
+    "knn": "n_neighbors p weights",
+    "hist_gradient_boosting": """
+        class_weight l2_regularization learning_rate max_features max_iter max_leaf_nodes
+        min_samples_leaf
+    """,
     "xgboost": _XGBOOST,
-    "catboost": [
-        "auto_class_weights",
-        "depth",
-        "iterations",
-        "l2_leaf_reg",
-        "learning_rate",
-        "random_strength",
-        "rsm",
-    ],
+    "catboost": """
+        auto_class_weights depth iterations l2_leaf_reg learning_rate random_strength rsm
+    """,
     "lightgbm_regression": _LIGHTGBM,
     "xgboost_regression": _XGBOOST,
-    "random_forest_regression": [n for n in _FOREST if n not in ("class_weight", "criterion")],
+    "random_forest_regression": """
+        bootstrap max_features max_samples min_samples_leaf min_samples_split
+    """,
 }
+#: Hyperparameters by learner, known without reading the runs.
+HYPERPARAMETERS = {learner: text.split() for learner, text in _RECORDED.items()}
 LEARNERS = tuple(HYPERPARAMETERS)
 #: The memories of regressions, and of which learner: the name of its classifications.
 REGRESSIONS = {f"{name}_regression": name for name in ("lightgbm", "xgboost", "random_forest")}

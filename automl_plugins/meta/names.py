@@ -16,42 +16,28 @@ from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.choices import DECODERS, ENCODERS
 
 # Of LightGBM, XGBoost and CatBoost, whose native interfaces and whose scikit-learn classes differ.
-_SYNONYMS = (
-    ("reg_alpha", "lambda_l1", "alpha"),
-    ("reg_lambda", "lambda_l2", "lambda", "l2_leaf_reg"),
-    ("learning_rate", "eta"),
-    (
-        "n_estimators",
-        "iterations",
-        "num_iterations",
-        "num_boost_round",
-        "num_round",
-        "num_trees",
-        "nrounds",
-    ),
-    ("colsample_bytree", "feature_fraction"),
-    ("subsample", "bagging_fraction"),
-    ("min_child_samples", "min_data_in_leaf"),
-    ("gamma", "min_split_loss"),
-    ("depth", "max_depth"),
-    ("rsm", "colsample_bylevel"),
-)
-_OTHER_NAMES = {name: tuple(n for n in same if n != name) for same in _SYNONYMS for name in same}
+_SYNONYMS = """
+    reg_alpha lambda_l1 alpha
+    reg_lambda lambda_l2 lambda l2_leaf_reg
+    learning_rate eta
+    n_estimators iterations num_iterations num_boost_round num_round num_trees nrounds
+    colsample_bytree feature_fraction
+    subsample bagging_fraction
+    min_child_samples min_data_in_leaf
+    gamma min_split_loss
+    depth max_depth
+    rsm colsample_bylevel
+"""
+_OTHER_NAMES = {
+    name: tuple(n for n in line.split() if n != name)
+    for line in _SYNONYMS.splitlines()
+    for name in line.split()
+}
 _SEPARATORS = "_.:/"  # between a prefix and a name
 # ``log_C`` is no ``C``: before a name these words say that its value is another one.
 _OF_VALUES = {
-    "log",
-    "ln",
-    "log2",
-    "log10",
-    "log1p",
-    "exp",
-    "sqrt",
-    "inv",
-    "neg",
-    "min",
-    "max",
-    "delta",
+    *("log", "ln", "log2", "log10", "log1p", "exp"),
+    *("sqrt", "inv", "neg", "min", "max", "delta"),
 }
 
 
