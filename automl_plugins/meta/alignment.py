@@ -7,8 +7,8 @@ dropped, and ``Coverage`` says how much of that there was.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypedDict, Unpack, get_args
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, TypedDict, get_args
 
 import numpy as np
 
@@ -16,9 +16,7 @@ from automl_plugins._arguments import check_choice
 from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.meta.coverage import Coverage, count_varied
 from automl_plugins.meta.imputation import dependent_elsewhere, impute
-from automl_plugins.meta.readings import Reading, read_runs
-from automl_plugins.meta.units import DataSize
-from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.meta.readings import Reading
 from automl_plugins.spaces.values import kind_of, to_vector
 from automl_plugins.spaces.vector_space import VectorSpace
 
@@ -64,40 +62,6 @@ class Alignment(NamedTuple):
 
 def align(
     space: VectorSpace,
-    configurations: Sequence[Mapping[str, Any]],
-    *,
-    task: str,
-    size: DataSize | None = None,
-    records: Sequence[TaskRecord] = (),
-    **options: Unpack[AlignOptions],
-) -> Alignment:
-    """Configurations of any space as vectors of ``space``.
-
-    Runs of a branch that the space does not have are left out: they would be default
-    configurations with losses of another algorithm. Such a run has none of the hyperparameters
-    of the space, or lacks one that depends on another where it was recorded, which the space does
-    not have. Runs of a space that is a branch of this one belong to that branch, see ``impute``.
-
-    Args:
-        space: The search space.
-        configurations: Values by name (n); absent, None or NaN where there is none. None is a
-            value where it is a choice of the recorded space, or of ``space`` if none was recorded.
-        task: Name of their task, for the report.
-        size: Sizes of the data of the task, with which ``max_features="sqrt"`` becomes a number,
-            and counts become the fractions that the space has, or the reverse.
-        records: The records of the runs: their own spaces say what depends on what there, which
-            hyperparameters are ranges, and of which None is a choice.
-        **options: See ``AlignOptions``.
-
-    Raises:
-        ValueError: For a default that the space does not allow, or an unknown policy.
-    """
-    reading = read_runs(space, configurations, size=size, records=records)
-    return complete(space, reading, task, **options)
-
-
-def complete(
-    space: VectorSpace,
     reading: Reading,
     task: str,
     *,
@@ -105,7 +69,17 @@ def complete(
     missing: Missing = "impute",
     defaults: Mapping[str, Any] | None = None,
 ) -> Alignment:
-    """The second half of ``align``, with its arguments."""
+    """Configurations of any space, as ``read_runs`` reads them, as vectors of ``space``.
+
+    Runs of a branch that the space does not have are left out: they would be default
+    configurations with losses of another algorithm. Such a run has none of the hyperparameters
+    of the space, or lacks one that depends on another where it was recorded, which the space does
+    not have. Runs of a space that is a branch of this one belong to that branch, see ``impute``.
+    ``task`` is the name of their task, for the report; for the options see ``AlignOptions``.
+
+    Raises:
+        ValueError: For a default that the space does not allow, or an unknown policy.
+    """
     check_choice("out_of_range", out_of_range, get_args(OutOfRange))
     check_choice("missing", missing, get_args(Missing))
     configurations, records, vectors = reading.configurations, reading.records, reading.entries

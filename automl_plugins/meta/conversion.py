@@ -29,6 +29,7 @@ from automl_plugins.spaces.vector_space import VectorSpace
 from .alignment import AlignOptions, Missing, align
 from .coverage import Coverage, MemoryMismatch
 from .dataset import MetaDataset
+from .readings import read_runs
 from .tasks import MetaTask
 from .units import in_other_units
 
@@ -143,9 +144,8 @@ def _align_odd(
         if not part:
             continue
         given = [record.configurations[i] for i in part]
-        vectors, keep, coverage, _ = align(
-            space, given, task=record.name, missing=missing, size=size, records=[record]
-        )
+        reading = read_runs(space, given, size=size, records=[record])
+        vectors, keep, coverage, _ = align(space, reading, record.name, missing=missing)
         if not coverage.shared and any(given):
             raise MemoryMismatch(
                 f"The runs of {record.name!r} and the search space share no hyperparameter: the"

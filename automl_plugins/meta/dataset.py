@@ -13,7 +13,7 @@ from ConfigSpace import ConfigurationSpace
 
 from automl_plugins._arguments import check_kind, refuse_foreign, repeated
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
-from automl_plugins.meta.alignment import AlignOptions, complete
+from automl_plugins.meta.alignment import AlignOptions, align
 from automl_plugins.meta.coverage import Coverage, MemoryMismatch
 from automl_plugins.meta.readings import Reading, doubt_edges, read_runs
 from automl_plugins.meta.recorded import guess_ranges
@@ -311,7 +311,7 @@ def _runs_of(
     task: MetaTask, n_runs: int, space: VectorSpace, reading: Reading, options: AlignOptions
 ) -> tuple[dict[str, Any], Coverage]:
     """Columns of the runs that are used of a task's ``n_runs``, and the coverage."""
-    vectors, keep, coverage, imputed = complete(space, reading, task.name, **options)
+    vectors, keep, coverage, imputed = align(space, reading, task.name, **options)
     columns = {"vectors": vectors[keep], "imputed": imputed[keep]}
     for name in ("losses", "seconds", "status"):
         columns[name] = np.concatenate([getattr(r, name) for r in reading.records])[keep]

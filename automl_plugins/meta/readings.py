@@ -1,4 +1,4 @@
-"""What recorded runs say in the language of a search space: the first half of ``align``.
+"""What recorded runs say in the language of a search space, before ``align`` completes it.
 
 Numbers are converted, moved into ranges and to steps, categories are found among the choices; a
 ``Reading`` keeps what became of each value.
@@ -92,9 +92,17 @@ def read_runs(
     records: Sequence[TaskRecord] = (),
     guessed: Mapping[str, float] | None = None,
 ) -> Reading:
-    """The first half of ``align``, with its arguments.
+    """What runs of one task say, for ``align``.
 
-    ``guessed`` are the ``guess_ranges`` of a whole memory; None takes those of ``records``.
+    Args:
+        space: The search space.
+        configurations: Values by name (n); absent, None or NaN where there is none. None is a
+            value where it is a choice of the recorded space, or of ``space`` if none was recorded.
+        size: Sizes of the data of the task, with which ``max_features="sqrt"`` becomes a number,
+            and counts become the fractions that the space has, or the reverse.
+        records: The records of the runs: their own spaces say what depends on what there, which
+            hyperparameters are ranges, and of which None is a choice.
+        guessed: The ``guess_ranges`` of a whole memory; None takes those of ``records``.
     """
     entries, numbers = np.full((2, len(configurations), space.d), np.nan)
     masks = np.zeros((5, *entries.shape), dtype=bool)

@@ -36,6 +36,7 @@ from .bundled import bundled_among
 from .coverage import note_coverage
 from .designs import InitialDesign
 from .memories import note_unknown
+from .readings import read_runs
 from .sources import Memory, names_of, open_memory, read_memory
 
 logger = logging.getLogger(__name__)
@@ -197,7 +198,8 @@ def name_of(design: AnyDesign) -> str:
 def fit_design(design: Design, space: ConfigurationSpace) -> Design:
     """A design fitted to a search space (``align``), none twice; ValueError if nothing is left."""
     vectors = VectorSpace(space)
-    rows, keep, coverage, _ = align(vectors, design.configurations, task=design.method)
+    reading = read_runs(vectors, design.configurations)
+    rows, keep, coverage, _ = align(vectors, reading, design.method)
     if not coverage.shared or not keep.any():
         raise ValueError(
             f"The design has nothing for this search space ({coverage}), whose hyperparameters are"

@@ -31,6 +31,7 @@ from smac import Scenario
 from automl_plugins.meta import Design, Suggestion
 from automl_plugins.meta.alignment import align
 from automl_plugins.meta.conversion import conform
+from automl_plugins.meta.readings import read_runs
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.replay import Table
 from automl_plugins.spaces.choices import categorical
@@ -71,7 +72,7 @@ def vectors(choices: Choices, value: Any) -> int | None:
 @door
 def alignment(choices: Choices, value: Any) -> int | None:
     space = VectorSpace(space_of(choices))
-    found, keep, coverage, _ = align(space, [{"x": value, "y": 0.5}], task="t")
+    found, keep, coverage, _ = align(space, read_runs(space, [{"x": value, "y": 0.5}]), "t")
     if not keep[0] or "x" in coverage.imputed:
         return None
     return int(found[0, space.space.index_of["x"]])
@@ -110,7 +111,8 @@ def first_equal(choices: Choices, value: Any) -> int | None:
 @door
 def optuna_union(choices: Choices, value: Any) -> int | None:
     union = UnionSpace(distributions_of(choices))
-    found, keep, coverage, _ = align(union.vectors, [{"x": value, "y": 0.5}], task="t")
+    reading = read_runs(union.vectors, [{"x": value, "y": 0.5}])
+    found, keep, coverage, _ = align(union.vectors, reading, "t")
     if not keep[0] or "x" in coverage.imputed:
         return None
     return index_of(choices, union.decode("x", found[0, union.column["x"]]))
@@ -244,7 +246,8 @@ def test_numbers_of_a_range_are_read_alike(low: float, width: float, value: Any)
     hyperparameter = space["x"]
     assert isinstance(hyperparameter, UniformFloatHyperparameter)
     expected = to_vector(space, {"x": value})[0]
-    kept, keep, coverage, _ = align(VectorSpace(space), [{"x": value}], task="t")
+    whole = VectorSpace(space)
+    kept, keep, coverage, _ = align(whole, read_runs(whole, [{"x": value}]), "t")
     inside = bool(keep[0]) and not coverage.clipped and not coverage.imputed
     assert inside == (not math.isnan(expected))
     table = Table("t", space, [{"x": hyperparameter.default_value}], [0.0])

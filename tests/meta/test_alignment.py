@@ -1,7 +1,7 @@
 """Runs of anywhere as vectors of a search space."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.meta.alignment import align
 from automl_plugins.meta.conversion import conform
 from automl_plugins.meta.coverage import note_coverage
-from automl_plugins.meta.readings import _place
+from automl_plugins.meta.readings import _place, read_runs
 from automl_plugins.meta.units import DataSize
 from automl_plugins.spaces.choices import categorical
 from automl_plugins.spaces.ranges import integer_range, stepped_range
@@ -48,8 +48,15 @@ def svm() -> ConfigurationSpace:
     return space
 
 
-def aligned(space: ConfigurationSpace, *rows: dict[str, Any], **options: Any) -> Any:
-    return align(VectorSpace(space), rows, task="t", **options)
+def aligned(
+    space: ConfigurationSpace,
+    *rows: Mapping[str, Any],
+    size: DataSize | None = None,
+    records: Sequence[TaskRecord] = (),
+    **options: Any,
+) -> Any:
+    vectors = VectorSpace(space)
+    return align(vectors, read_runs(vectors, rows, size=size, records=records), "t", **options)
 
 
 def values(space: ConfigurationSpace, vectors: np.ndarray) -> list[dict[str, Any]]:
@@ -193,8 +200,8 @@ def test_integers_that_a_step_moves_are_counted() -> None:
 def test_values_between_steps_are_not_outside() -> None:
     space = space_of(stepped_range("n", Steps(100, 100, 10)))
     rows = [{"n": n} for n in (50, 149, 151, 300, 1001)]
-    for options, kept in (({}, [0, 1, 2, 3, 4]), ({"out_of_range": "drop"}, [1, 2, 3])):
-        vectors, keep, coverage, _ = aligned(space, *rows, **options)
+    for policy, kept in (("clip", [0, 1, 2, 3, 4]), ("drop", [1, 2, 3])):
+        vectors, keep, coverage, _ = aligned(space, *rows, out_of_range=policy)
         assert np.flatnonzero(keep).tolist() == kept and coverage.rounded == {"n": 2}
         assert [v["n"] for v in values(space, vectors[1:4])] == [100, 200, 300]
         assert "moved to a step n in 2" in str(coverage)
@@ -237,7 +244,7 @@ def test_a_number_that_equals_a_choice_by_chance_makes_no_other_foreign(choices:
     rows = [{"max_features": x, "C": 1.0} for x in (0.5, 0.2, 0.31, 0.9)]
     record = TaskRecord("t", rows, np.arange(4.0), space=recorded)
     space = space_of(Categorical("max_features", choices), Float("C", (0.1, 10.0)))
-    found = align(VectorSpace(space), rows, task="t", records=[record], size=DataSize(100, 25))
+    found = aligned(space, *rows, records=[record], size=DataSize(100, 25))
     assert found.keep.all() and not found.coverage.dropped
     got = [v["max_features"] for v in values(space, found.vectors)]
     assert got[:2] == [0.5, "sqrt"]  # 5 of 25 columns
@@ -263,7 +270,7 @@ def test_numbers_go_to_the_nearest_choice_beside_texts_and_none() -> None:
     space = space_of(categorical("max_depth", [None, 3, 6, 9]), Float("C", (0.1, 10.0)))
     record = TaskRecord("t", [], np.empty(0), space=space_of(Integer("max_depth", (1, 12))))
     rows = [{"max_depth": i, "C": 1.0} for i in (1, 3, 5, 7, 12)]
-    vectors, keep, coverage, _ = align(VectorSpace(space), rows, records=[record], task="t")
+    vectors, keep, coverage, _ = aligned(space, *rows, records=[record])
     got = [configuration["max_depth"] for configuration in to_values(space, vectors)]
     assert got == [3, 3, 6, 6, 9] and keep.all()
     assert (coverage.clipped, coverage.rounded) == ({"max_depth": 2}, {"max_depth": 2})
@@ -271,7 +278,7 @@ def test_numbers_go_to_the_nearest_choice_beside_texts_and_none() -> None:
     known = TaskRecord("t", [], np.empty(0), space=space_of(Float("gamma", (0.0, 1.0))))
     rows = [{"gamma": g, "C": 1.0} for g in (0.1, 0.5)]
     # What cannot be used is why a run is left out that must not miss anything.
-    _, keep, coverage, _ = align(VectorSpace(one), rows, records=[known], task="t", missing="drop")
+    _, keep, coverage, _ = aligned(one, *rows, records=[known], missing="drop")
     assert keep.tolist() == [False, True] and coverage.dropped == {"gamma": 1}
 
 
@@ -280,15 +287,15 @@ def test_numbers_of_a_range_go_to_the_nearest_choice() -> None:
     rows = [{"leaves": n, "C": 1.0} for n in (31, 40, 200)]
     record = TaskRecord("t", rows, np.arange(3.0), space=recorded)
     space = space_of(Categorical("leaves", [127, 31, 63]), Float("C", (0.1, 10.0)))
-    vectors, keep, coverage, _ = align(VectorSpace(space), rows, task="t", records=[record])
+    vectors, keep, coverage, _ = aligned(space, *rows, records=[record])
     assert keep.all() and coverage.clipped == {"leaves": 1} and coverage.rounded == {"leaves": 1}
     assert [v["leaves"] for v in values(space, vectors)] == [31, 31, 127]
-    strict = align(VectorSpace(space), rows, task="t", records=[record], out_of_range="drop")
+    strict = aligned(space, *rows, records=[record], out_of_range="drop")
     assert strict.keep.tolist() == [True, True, False]
     # choices, and what nothing is known of, may be the labels of anything
     labels = space_of(Categorical("leaves", [31, 40, 200]), Float("C", (0.1, 10.0)))
     for other in ([replace(record, space=labels)], []):
-        found = align(VectorSpace(space), rows, task="t", records=other)
+        found = aligned(space, *rows, records=other)
         assert found.keep.tolist() == [True, False, False]
 
 
