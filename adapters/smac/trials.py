@@ -21,6 +21,7 @@ from smac.runhistory import StatusType, TrialKey, TrialValue
 from automl_plugins.addresses import as_path
 from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.files import DAMAGE
+from automl_plugins.meta.sources import named_sources
 from automl_plugins.records.trial import Status, Trial, as_number, as_seconds, read_outcome
 from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import as_configuration, is_same_space, to_vector, values_of
@@ -160,12 +161,10 @@ def runs_in(sources: Source | Iterable[Source] | Mapping[str, Source]) -> list[R
 
     Errors are those of ``runs_of``.
     """
-    if isinstance(sources, Source) or not isinstance(sources, Iterable):
+    if (named := named_sources(sources)) is None:
         return runs_of(sources)  # which raises for what is no source
-    if not isinstance(sources, Mapping):
-        return [run for source in sources for run in runs_of(source)]
-    named = ((str(name), run) for name, source in sources.items() for run in runs_of(source))
-    return [replace(run, table=name) for name, run in named]
+    runs = ((name, run) for name, source in named for run in runs_of(source))
+    return [run if name is None else replace(run, table=name) for name, run in runs]
 
 
 def runs_of(source: Any) -> list[Run]:
