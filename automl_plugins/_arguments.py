@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from functools import cache, wraps
 from importlib import import_module
 from numbers import Integral, Real
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 
@@ -75,13 +75,22 @@ def _refusal(name: str, value: Any, kind: type, allowed: str, optional: bool = F
     return error(f"{name} must be {allowed}{', or None' if optional else ''}, got {value!r}.")
 
 
-def one_of_two(what: str, **arguments: tuple[Any, str]) -> None:
-    """Raise ValueError unless one of two ``arguments`` is given; each is value and meaning."""
-    n_given = sum(value is not None for value, _ in arguments.values())
-    if n_given != 1:
-        known = " or ".join(f"{name}= ({meaning})" for name, (_, meaning) in arguments.items())
-        got = "both" if n_given else "neither"
-        raise ValueError(f"Give one {what}, {known}, one of the two; got {got}.")
+def check_budget(**budgets: Any) -> tuple[float, Literal["trials", "seconds"]]:
+    """The budget that is given, of a number of trials and seconds in this order, and its unit.
+
+    ValueError for both, none, or one outside its range; TypeError for what is no number.
+    """
+    (trials, n_trials), (time, seconds) = budgets.items()
+    if (n_trials is None) == (seconds is None):
+        raise ValueError(
+            f"Give one budget, {trials}= (trials in all) or {time}= (seconds of all trials"
+            f" together), one of the two; got {'neither' if seconds is None else 'both'}."
+        )
+    if n_trials is None:
+        check_finite(time, seconds, positive=True)
+        return seconds, "seconds"
+    check_integer(trials, n_trials, 1)
+    return int(n_trials), "trials"
 
 
 def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:

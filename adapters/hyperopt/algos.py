@@ -22,13 +22,13 @@ from typing import Any
 
 from hyperopt import Domain, Trials, rand, tpe
 
-from automl_plugins._arguments import check_finite, check_integer, level_of_caller, one_of_two
+from automl_plugins._arguments import check_budget, level_of_caller
 from automl_plugins.bandits.confidence import policy_or_default
 from automl_plugins.bandits.model_weights import draw_weighted
 from automl_plugins.bandits.policy import ArmChoice, Policy
 from automl_plugins.bandits.records import loss_range
 from automl_plugins.bandits.report import describe_dropped_best, describe_round
-from automl_plugins.bandits.successive_filtering import PAPER, Score, SuccessiveFiltering, Unit
+from automl_plugins.bandits.successive_filtering import PAPER, Score, SuccessiveFiltering
 from automl_plugins.formats import format_budget
 from automl_plugins.proposers.explanation import ArmFacts
 from automl_plugins.streams import Streams
@@ -293,13 +293,7 @@ class Boasf(ArmMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        one_of_two(
-            "budget",
-            budget_seconds=(self.budget_seconds, "seconds of all evaluations together"),
-            max_evals=(self.max_evals, "their number"),
-        )
-        check_finite("budget_seconds", self.budget_seconds, positive=True, optional=True)
-        check_integer("max_evals", self.max_evals, 1, optional=True)
+        budget, unit = check_budget(max_evals=self.max_evals, budget_seconds=self.budget_seconds)
         if self.label is not None and self.split is not None:
             raise ValueError(
                 "label= makes the options of a choice the arms, split= makes cells of the whole"
@@ -314,9 +308,6 @@ class Boasf(ArmMethod):
                     f"paper=True takes no {', '.join(changed)}: the paper sets them. Leave them"
                     " out, or leave out paper=True."
                 )
-        unit: Unit = "seconds" if self.max_evals is None else "trials"
-        budget = self.budget_seconds or self.max_evals
-        assert budget is not None
         own = PAPER if self.paper else {name: getattr(self, name) for name in PAPER}
         self.filtering = SuccessiveFiltering(budget, unit=unit, rounds=self.rounds, **own)
 

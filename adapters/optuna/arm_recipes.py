@@ -13,7 +13,7 @@ from optuna.samplers import RandomSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from automl_plugins._arguments import check_finite, check_integer, one_of_two, preset
+from automl_plugins._arguments import check_budget, preset
 from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.bandits.confidence import MaxUCB, policy_or_default
 from automl_plugins.bandits.model_weights import (
@@ -31,7 +31,6 @@ from automl_plugins.bandits.successive_filtering import (
     Score,
     SuccessiveFiltering,
     Turn,
-    Unit,
 )
 from automl_plugins.formats import format_budget
 from automl_plugins.records.trial import Status
@@ -286,7 +285,7 @@ class BOASFSampler(ArmSampler):
             split=None if split is None else Split(split, max_arms),
             **options,
         )
-        budget, unit = _check_budget(n_trials, seconds)
+        budget, unit = check_budget(n_trials=n_trials, seconds=seconds)
         self.filtering = SuccessiveFiltering(
             budget,
             unit=unit,
@@ -400,17 +399,3 @@ class BOASFSampler(ArmSampler):
     def _next(self, situation: Situation) -> Turn:
         left, records = situation.left, situation.pulls.records
         return self.filtering.next(left, records, situation.rounds, self._streams, situation.k)
-
-
-def _check_budget(n_trials: Any, seconds: float | None) -> tuple[float, Unit]:
-    """The budget and its unit."""
-    one_of_two(
-        "budget",
-        n_trials=(n_trials, "trials in all"),
-        seconds=(seconds, "seconds of all trials together"),
-    )
-    if seconds is not None:
-        check_finite("seconds", seconds, positive=True)
-        return seconds, "seconds"
-    check_integer("n_trials", n_trials, 1)
-    return int(n_trials), "trials"

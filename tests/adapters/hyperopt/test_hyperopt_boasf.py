@@ -316,9 +316,9 @@ def test_more_arms_than_evaluations_is_warned_of() -> None:
     [
         ({}, "one budget, .* got neither"),
         ({"max_evals": 5, "budget_seconds": 5.0}, "one budget, .* got both"),
-        ({"max_evals": 0}, "max_evals must be an integer >= 1, or None, got 0"),
-        ({"budget_seconds": -1}, "budget_seconds must be a finite number > 0, or None, got -1"),
-        ({"budget_seconds": math.nan}, "a finite number > 0, or None, got nan"),
+        ({"max_evals": 0}, "max_evals must be an integer >= 1, got 0"),
+        ({"budget_seconds": -1}, "budget_seconds must be a finite number > 0, got -1"),
+        ({"budget_seconds": math.nan}, "a finite number > 0, got nan"),
         (
             {"max_evals": 5, "rounds": 0},
             "rounds must be an integer >= 1",
