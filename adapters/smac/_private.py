@@ -33,6 +33,7 @@ from smac.runner.dask_runner import DaskParallelRunner
 from smac.utils.numpyencoder import NumpyEncoder
 
 from automl_plugins.logs import hidden
+from automl_plugins.meta.memories import AlignedMemory
 from automl_plugins.spaces.values import is_same_space
 
 from .continuing import BEGUN, continuation
@@ -141,12 +142,11 @@ class Selector(ConfigSelector):
         self._acquisition_function = others.get("acquisition_function")
         self._acquisition_maximizer = others.get("acquisition_maximizer")
 
-    def take_notes_of(self, memory: Any) -> None:
+    def take_notes_of(self, memory: AlignedMemory) -> None:
         """Let a memory speak in SMAC's log, unless it was given a logger."""
-        logger = getattr(memory, "logger", None)
-        if isinstance(logger, _LateLogger):  # of another selector, which may never get a facade
-            self._late = logger
-        elif isinstance(logger, logging.Logger) and logger.name.startswith("automl_plugins"):
+        if isinstance(memory.logger, _LateLogger):  # of another selector, maybe without a facade
+            self._late = memory.logger
+        elif memory.logger.name.startswith("automl_plugins"):
             memory.logger = self._late
 
     @property

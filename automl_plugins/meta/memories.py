@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import logging
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Any, Protocol, Self, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
@@ -28,41 +29,43 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 
-@runtime_checkable
-class AlignedMemory(Protocol):
+class AlignedMemory(ABC):
     """A memory that aligns itself to search spaces.
 
-    If it has a ``logger``, messages on it during the search are logged there; if it has
-    ``learner_in(space)``, see ``TaskMemory.learner_in``, explanations name the learner; and
-    ``settle(space)``, see ``TaskMemory.settle``, is called once the whole search space is known.
+    Attributes:
+        store: Keeps results computed from the tasks; None keeps them in this process only.
+        logger: Takes messages on the memory during the search.
     """
 
+    store: MetaStore | None = None
+    logger: logging.Logger = _logger
+
+    @abstractmethod
     def on(self, space: VectorSpace) -> MetaDataset:
         """The earlier tasks in the vectors of ``space``.
 
         Raises:
             MemoryMismatch: If the space can use none of their runs.
         """
-        ...
 
     def waits(self, space: VectorSpace, history: History) -> bool:
         """Whether the next trials may show that the memory is of no use, so it is not used yet."""
-        ...
+        return False
 
-    @property
-    def store(self) -> MetaStore | None:
-        """Store of results computed from the tasks; None keeps them in this process only."""
-        ...
+    def settle(self, space: VectorSpace) -> None:  # noqa: B027 (most need nothing)
+        """Take note that the whole search space is known."""
+
+    def learner_in(self, space: VectorSpace) -> str:
+        """The learner whose bundled memory it is in this space; empty for any other memory."""
+        return ""
+
+    def name_in(self, space: VectorSpace) -> str:
+        """What stands for all its tasks in shares, with the name of a bundled memory."""
+        learner = self.learner_in(space)
+        return f"meta-learner of {learner}" if learner else "meta-learner"
 
 
-def meta_learner_of(memory: AlignedMemory, space: VectorSpace) -> str:
-    """What stands for all tasks of a memory in shares, with the name of a bundled one."""
-    learner_in = getattr(memory, "learner_in", None)
-    learner = learner_in(space) if learner_in else ""
-    return f"meta-learner of {learner}" if learner else "meta-learner"
-
-
-class TaskMemory:
+class TaskMemory(AlignedMemory):
     """Earlier tasks for a search on one task.
 
     Tasks of which nothing can be learnt are left out with a warning: those with fewer than two
@@ -169,10 +172,6 @@ class TaskMemory:
     def learner_in(self, space: VectorSpace) -> str:
         """The name of the bundled memory that was asked for; empty for any other memory."""
         return self._learner
-
-    def waits(self, space: VectorSpace, history: History) -> bool:
-        """False: a memory that was named is used at once."""
-        return False
 
     def _align(self, space: VectorSpace) -> MetaDataset | str:
         """The aligned tasks, or the reason why there are none."""

@@ -183,7 +183,7 @@ def _without_foreign_parents(space: VectorSpace, names: list[str]) -> list[str]:
     return found
 
 
-class RecognisedMemory:
+class RecognisedMemory(AlignedMemory):
     """The bundled memory of the learner whose hyperparameters the search space has, if any.
 
     A hyperparameter of the space is one of a learner's if it has its name, as the library calls it
@@ -214,8 +214,6 @@ class RecognisedMemory:
     Attributes:
         growing: Whether parameters and conditions of the space are discovered by the trials.
     """
-
-    store = None
 
     def __init__(
         self,

@@ -13,7 +13,6 @@ import numpy as np
 
 from automl_plugins import surrogates
 from automl_plugins.arrays import FloatArray
-from automl_plugins.meta.memories import meta_learner_of
 from automl_plugins.meta.plain import OF_SEVERAL_TASKS, digest
 from automl_plugins.newest import Newest
 
@@ -181,7 +180,7 @@ class BlendedTemplate(_Template["Blended"]):
     def for_space(self, space: VectorSpace) -> Blended:
         """See the base class; the name in its shares says which bundled memory it is of."""
         made = super().for_space(space)
-        made.name = meta_learner_of(self.memory, space)
+        made.name = self.memory.name_in(space)
         return made
 
     def _learn(self, space: VectorSpace) -> LearnedLosses:

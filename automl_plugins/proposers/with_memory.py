@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -13,7 +12,7 @@ from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.coverage import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs import diverse
-from automl_plugins.meta.memories import AlignedMemory, meta_learner_of
+from automl_plugins.meta.memories import AlignedMemory
 from automl_plugins.newest import Newest
 from automl_plugins.proposers.proposal import (
     Proposal,
@@ -26,8 +25,6 @@ from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
-
-_logger = logging.getLogger(__name__)
 
 _MOST_OPTIONS = 10  # most values of a parameter whose values may open branches
 _ENOUGH = 10  # complete evaluations after which no further branch is expected
@@ -63,7 +60,7 @@ class WithFallback:
                 # A first trial has the space of the memory, if that is all there is.
                 complete = bool((history.status == Status.COMPLETE).any())
                 if complete and not may_branch(space, history):
-                    settle(memory, space)
+                    memory.settle(space)
                 return self.proposer.propose(space, history, streams, k, fixed)
         except MemoryMismatch as mismatch:
             # Else the space may fit after some more trials, and a warning would be premature.
@@ -77,8 +74,9 @@ class WithFallback:
     def _warn(self, trouble: Exception) -> None:
         if type(trouble) not in self._warned_of:
             self._warned_of.add(type(trouble))
-            logger: logging.Logger = getattr(self.memory, "logger", _logger)
-            logger.warning(f"{trouble} The search continues without its memory while this lasts.")
+            self.memory.logger.warning(
+                f"{trouble} The search continues without its memory while this lasts."
+            )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.proposer!r}, {self.fallback!r})"
@@ -92,16 +90,10 @@ def check_fits(memory: AlignedMemory, space: VectorSpace) -> None:
     """
     try:
         memory.on(space)
-        settle(memory, space)
+        memory.settle(space)
     except MemoryMismatch as mismatch:
         if not mismatch.expected:
             raise
-
-
-def settle(memory: AlignedMemory, space: VectorSpace) -> None:
-    """Tell a memory that the whole search space is known, if it asks for that."""
-    if own := getattr(memory, "settle", None):
-        own(space)
 
 
 def may_branch(space: VectorSpace, history: History) -> bool:
@@ -204,9 +196,7 @@ class SuggestedStart:
             fresh = ~Repeats(space, seen, k).among(recorded) & space.agrees(vectors, fixed)
             if fresh.any():
                 vector = vectors[np.flatnonzero(fresh)[0]].copy()
-                return Proposal(
-                    vector, "design", shares={meta_learner_of(self.memory, space): 1.0}
-                )
+                return Proposal(vector, "design", shares={self.memory.name_in(space): 1.0})
         proposal = self.proposer.propose(space, history, streams, k, fixed)
         # There is a memory, so a model that does not use it gives it no share.
         return proposal if proposal.shares is not None else replace(proposal, shares={})

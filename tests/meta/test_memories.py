@@ -182,14 +182,9 @@ def test_an_exclusion_of_everything_is_named(exclude: Any) -> None:
 
 @pytest.mark.parametrize("task", [None, "a"])
 def test_what_aligns_itself_is_taken_as_it_is(task: str | None) -> None:
-    class Own:
-        store = None
-
+    class Own(AlignedMemory):
         def on(self, space: VectorSpace) -> MetaDataset:
             return ABC
-
-        def waits(self, space: VectorSpace, history: History) -> bool:
-            return False
 
     own = Own()
     assert task_memory(own, task=task) is own
