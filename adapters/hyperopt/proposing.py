@@ -27,15 +27,8 @@ from automl_plugins.meta.recognition import task_memory
 from automl_plugins.meta.sources import AUTO, read_source
 from automl_plugins.meta.tasks import describe_options
 from automl_plugins.proposers.model_based import ProposerSettings
-from automl_plugins.proposers.proposal import (
-    Proposal,
-    Proposer,
-    SurrogateFailure,
-    ask,
-    propose_randomly,
-)
+from automl_plugins.proposers.proposal import Asker, Proposer
 from automl_plugins.recipes.without_memory import Options
-from automl_plugins.records.history import History
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.values import to_values
 from automl_plugins.streams import Streams
@@ -64,10 +57,9 @@ logger = logging.getLogger(__name__)
 class _Search:
     """A proposer on one search space; keeps its options alive, for their ``id``s are its key."""
 
-    proposer: Proposer
+    asker: Asker
     reader: TrialReader
     options: Mapping[str, Any]
-    warned: bool = False
 
 
 class ProposerAlgorithm(Algorithm[P]):
@@ -147,26 +139,14 @@ class ProposerAlgorithm(Algorithm[P]):
         for tid in new_ids:
             known_now = [*documents, *new]
             history = search.reader.read(trials, known_now)
-            proposal = self._propose(search, history, streams, unique_number(tid, known_now))
+            number = unique_number(tid, known_now)
+            proposal = search.asker.ask(search.reader.vectors, history, streams, number)
             (found,) = to_values(search.reader.known.space, proposal.vector[None])
             values = search.reader.known.labels(found)
             note = {"algo": self.name, "seed": streams.seed, **proposal.to_dict()}
             new.append(new_document(trials, domain, tid, values))
             new[-1]["misc"][NOTE] = {PROPOSAL: note}
         return new
-
-    def _propose(self, search: _Search, history: History, streams: Streams, tid: int) -> Proposal:
-        space = search.reader.vectors
-        if space.d:
-            try:
-                return ask(search.proposer, space, history, streams, tid)
-            except SurrogateFailure as failure:
-                if not search.warned:
-                    search.warned = True
-                    logger.warning(
-                        f"{self.name}: {failure} Trial {tid} is drawn at random instead."
-                    )
-        return next(propose_randomly(space, history, tid, streams.generator("fallback", tid)))
 
     def _begin(self, domain: Domain, options: Mapping[str, Any], own: str | None) -> _Search:
         """A proposer on a search space, without the trials named ``own`` in its memory."""
@@ -180,7 +160,7 @@ class ProposerAlgorithm(Algorithm[P]):
             others = {n: t for n, t in _read_others(named).items() if n != own}
             earlier = NamedTrials(others, reader.known, place)
             given["memory"] = TaskMemory(earlier, task=options.get("task"), filling=True)
-        return _Search(self.described(**given), reader, options)
+        return _Search(Asker(self.described(**given), logger), reader, options)
 
 
 def _identity(value: Any) -> tuple[str, Any]:

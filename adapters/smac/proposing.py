@@ -19,13 +19,7 @@ from smac.runhistory import RunHistory, TrialInfo, TrialValue
 from automl_plugins._arguments import check_integer, check_kind
 from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.explanation import Explanation, Parts, read_parts
-from automl_plugins.proposers.proposal import (
-    Proposal,
-    Proposer,
-    SurrogateFailure,
-    ask,
-    propose_randomly,
-)
+from automl_plugins.proposers.proposal import Asker, Proposal, Proposer, propose_randomly
 from automl_plugins.proposers.with_memory import SuggestedStart, WithFallback, check_fits
 from automl_plugins.records.history import History
 from automl_plugins.spaces.values import as_configuration
@@ -117,6 +111,7 @@ class ProposerConfigSelector(Selector):
                 # They count as all configurations do, so random ones would take their places.
                 n_suggested = proposer.proposer.n_suggested
         self.proposer = proposer
+        self._asker = Asker(proposer, _logger)
         self.random_design = random_design
         has_budgets = scenario.min_budget is not None and scenario.max_budget is not None
         self._random_from = n_suggested if has_budgets else math.inf
@@ -125,7 +120,6 @@ class ProposerConfigSelector(Selector):
         self._waiting: dict[int, Configuration] = {}  # yielded, not in the run history yet
         self._proposals: dict[int, Proposal] = {}
         self._proposed_for: RunHistory | None = None  # whose trials they are
-        self._warned = False
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -216,16 +210,7 @@ class ProposerConfigSelector(Selector):
             k >= self._random_from and self._streams.generator("interleave", k).random() < _RANDOM
         ):
             return self._random(history, k)
-        try:
-            proposal = ask(self.proposer, self.space, history, self._streams, k)
-        except SurrogateFailure as failure:
-            if not self._warned:
-                self._warned = True
-                _logger.warning(
-                    f"{failure} Random configurations are taken instead. Further failures are not"
-                    " logged."
-                )
-            return self._random(history, k)
+        proposal = self._asker.ask(self.space, history, self._streams, k)
         return proposal if self._is_new(proposal.vector, history) else self._random(history, k)
 
     def _random(self, history: History, k: int) -> Proposal | None:

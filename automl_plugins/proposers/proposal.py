@@ -14,6 +14,7 @@ computed, as a proposal is a function of the history and the number. Notation::
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -363,3 +364,26 @@ def propose_randomly(
         row = rng.integers(len(pool))
         yield Proposal(pool[row], "random")
         pool = np.delete(pool, row, axis=0)
+
+
+class Asker:
+    """Asks a proposer, and draws a configuration at random where a model fails.
+
+    The first failure is logged as a warning.
+    """
+
+    def __init__(self, proposer: Proposer, logger: logging.Logger) -> None:
+        self.proposer = proposer
+        self._logger = logger
+        self._warned = False
+
+    def ask(self, space: VectorSpace, history: History, streams: Streams, k: int) -> Proposal:
+        """See ``ask``; a space without hyperparameters has one configuration."""
+        try:
+            if space.d:
+                return ask(self.proposer, space, history, streams, k)
+        except SurrogateFailure as failure:
+            if not self._warned:
+                self._warned = True
+                self._logger.warning(f"{failure} Random configurations are tried instead.")
+        return next(propose_randomly(space, history, k, streams.generator("fallback", k)))

@@ -28,7 +28,7 @@ from automl_plugins.frameworks import (
     adapter_of,
     ask_adapter,
 )
-from automl_plugins.proposers.proposal import Proposer, SurrogateFailure, ask, propose_randomly
+from automl_plugins.proposers.proposal import Asker, Proposer
 from automl_plugins.records.history import History
 from automl_plugins.records.scores import rescale
 from automl_plugins.records.trial import Status
@@ -304,23 +304,16 @@ class ProposerSearch:
 
     def __init__(self, make: ProposerFactory, problem: Problem) -> None:
         self.proposer = make(problem)
+        self._asker = Asker(self.proposer, _logger)
         self._space, self._streams = VectorSpace(problem.space), Streams(problem.seed)
         self._asked = 0
         self._running: dict[int, FloatArray] = {}  # vectors by number
         self._finished: list[tuple[int, FloatArray, Outcome]] = []
-        self._failed = False
 
     def ask(self) -> Proposal:
         """The next configuration; its token is its number."""
         k, history = self._asked, self.history()
-        try:
-            vector = ask(self.proposer, self._space, history, self._streams, k).vector
-        except SurrogateFailure as failure:
-            if not self._failed:
-                self._failed = True
-                _logger.warning(f"{failure} Random configurations are tried instead.")
-            rng = self._streams.generator("fallback", k)
-            vector = next(propose_randomly(self._space, history, k, rng)).vector
+        vector = self._asker.ask(self._space, history, self._streams, k).vector
         self._asked += 1
         self._running[k] = vector
         return Proposal(values_of(as_configuration(self._space.space, vector)), token=k)

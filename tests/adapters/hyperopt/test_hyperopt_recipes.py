@@ -478,4 +478,4 @@ def test_any_proposer_can_be_driven_and_its_failure_is_replaced_with_one_warning
     assert found[3]["shares"] == {"earlier.task": 0.25}
     assert type(found[3]["shares"]["earlier.task"]) is float
     (record,) = caplog.records
-    assert record.message == "first: On purpose. Trial 1 is drawn at random instead."
+    assert record.message == "On purpose. Random configurations are tried instead."
