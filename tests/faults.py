@@ -46,7 +46,7 @@ from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
 from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins.meta import MetaStore, TaskRecord
-from automl_plugins.meta.files import read_records, write_records
+from automl_plugins.meta.files import StoredSearch, read_records, write_searches
 from automl_plugins.meta.store import StoreError
 from automl_plugins.replay import Table, replay
 
@@ -342,10 +342,10 @@ def fill_store(folder: Path) -> None:
 
 def fill_files(folder: Path) -> None:
     path = folder / "runs.json"
-    write_records(path, [TaskRecord("a", [{"x": 1}], np.array([0.5]))])
+    write_searches(path, [StoredSearch(TaskRecord("a", [{"x": 1}], np.array([0.5])))])
     many = TaskRecord("b", [{"x": i} for i in range(9999)], np.arange(9999.0))
     with at_most(4096), contextlib.suppress(OSError):
-        write_records(path, [many])
+        write_searches(path, [StoredSearch(many)])
         check(False, "the disk was never full")
     check(read_records(path)[0].name == "a", "the export before is lost")
     runs = folder / "full.csv"

@@ -23,12 +23,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from ConfigSpace import Configuration
+from known_runs import write_records
 from pebble import ProcessExpired
 from sklearn.model_selection import StratifiedKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 
 from automl_plugins.meta import TaskRecord
-from automl_plugins.meta.files import read_records, write_records
+from automl_plugins.meta.files import read_records
 from automl_plugins.records.trial import Status
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "examples" / "benchmarks"

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import sqlalchemy as sa
+from known_runs import write_records
 from sqlalchemy.dialects import postgresql
 
 from automl_plugins.meta import TaskRecord
-from automl_plugins.meta.files import write_records
 from automl_plugins.meta.store import MetaStore, rows, schema
 from automl_plugins.replay.runs import Journal
 

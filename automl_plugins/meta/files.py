@@ -18,7 +18,7 @@ import lzma
 import os
 import re
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -45,7 +45,7 @@ from automl_plugins.meta.plain import (
     plain_tags,
     plain_task,
 )
-from automl_plugins.records.task_record import TaskRecord, as_records
+from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
 
 FORMAT = "automl_plugins records"
@@ -75,27 +75,8 @@ class StoredSearch:
     keys: tuple[str, ...] = ()  # name of each run (n), unique in the search
 
 
-def write_records(path: str | os.PathLike[str], records: Iterable[TaskRecord]) -> None:
-    """Write runs to one file: all of it, or nothing.
-
-    What is written is read back exactly, floats to the last bit. The order of the
-    hyperparameters within a configuration is not kept; a NaN among them is left out.
-
-    Args:
-        path: A name that ends in ``.json.xz`` (compressed) or ``.json``; a file of that name is
-            replaced.
-        records: Runs by task.
-
-    Raises:
-        TypeError: For a value that is neither text, number, bool nor None.
-        ValueError: For another suffix, an infinite value, what no store would import, such as a
-            negative seed or a name of more than 500 characters, or more than can be read.
-    """
-    write_searches(path, [StoredSearch(record) for record in as_records(records)])
-
-
 def read_records(path: str | os.PathLike[str]) -> list[TaskRecord]:
-    """Read what ``write_records`` wrote; runs of equal configurations share one dictionary.
+    """Read the runs in a file; those of equal configurations share one dictionary.
 
     Raises:
         ValueError: For a file of something else, one that is damaged or cut short, too large, or
@@ -107,9 +88,21 @@ def read_records(path: str | os.PathLike[str]) -> list[TaskRecord]:
 def write_searches(
     path: str | os.PathLike[str], searches: Sequence[StoredSearch], *, preset: int = _PRESET
 ) -> None:
-    """``write_records`` with the identity of searches and runs, for a store to recognise them.
+    """Write runs to one file: all of it, or nothing.
 
-    ``preset`` is that of xz, from 0 (fast) to 9 (small).
+    What is written is read back exactly, floats to the last bit. The order of the
+    hyperparameters within a configuration is not kept; a NaN among them is left out.
+
+    Args:
+        path: A name that ends in ``.json.xz`` (compressed) or ``.json``; a file of that name is
+            replaced.
+        searches: Runs, with the identity by which a store recognises them.
+        preset: That of xz, from 0 (fast) to 9 (small).
+
+    Raises:
+        TypeError: For a value that is neither text, number, bool nor None.
+        ValueError: For another suffix, an infinite value, what no store would import, such as a
+            negative seed or a name of more than 500 characters, or more than can be read.
     """
     path = Path(path)
     if not path.name.endswith((".json", ".json.xz")):
@@ -159,7 +152,7 @@ def read_searches(path: str | os.PathLike[str]) -> list[StoredSearch]:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError(
             f"{path} is not a file of recorded runs: it does not say {FORMAT!r}. Such files are"
-            " written by write_records and MetaStore.export."
+            " written by MetaStore.export."
         )
     # Only now, for what is of another kind should not be called damaged.
     if not _is_sealed(data):

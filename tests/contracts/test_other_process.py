@@ -15,11 +15,11 @@ from pathlib import Path
 
 import optuna
 import pytest
+from known_runs import write_records
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import TrialState, create_trial
 
 from automl_plugins.meta import TaskRecord
-from automl_plugins.meta.files import write_records
 
 BRANCHES = CategoricalDistribution(["a", "b"])
 BERLIN = "CET-1CEST,M3.5.0,M10.5.0/3"  # needs no data base of time zones

@@ -29,7 +29,7 @@ from ConfigSpace import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from known_runs import assert_same
+from known_runs import assert_same, write_records
 
 from automl_plugins.meta import TaskRecord, files
 from automl_plugins.meta.files import (
@@ -37,7 +37,6 @@ from automl_plugins.meta.files import (
     pack_arrays,
     read_arrays,
     read_records,
-    write_records,
 )
 from automl_plugins.meta.plain import parse_space, plain_item, plain_space
 from automl_plugins.records.trial import Status

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import os
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 
 from automl_plugins.meta import TaskRecord
+from automl_plugins.meta.files import StoredSearch, write_searches
 
 TASK = {"NumberOfInstances": 420.0}
 
@@ -134,3 +136,8 @@ class FakeStore:
 class BrokenStore:
     def add(self, record: TaskRecord, **_: Any) -> int:
         raise OSError("no space left on device")
+
+
+def write_records(path: str | os.PathLike[str], records: Iterable[TaskRecord]) -> None:
+    """Write runs to a file, without the identity of their searches."""
+    write_searches(path, [*map(StoredSearch, records)])

@@ -353,7 +353,7 @@ class MetaStore:
         return MetaDataset.from_records(records, space, **options)
 
     def export(self, path: str | os.PathLike[str], tasks: Collection[str] | None = None) -> None:
-        """Write all runs, or those of some tasks, to one file (see ``files.write_records``).
+        """Write all runs, or those of some tasks, to one file (see ``files.write_searches``).
 
         Raises:
             ValueError: For a task that is not there, a suffix other than .json.xz and .json, the
