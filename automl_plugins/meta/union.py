@@ -130,15 +130,14 @@ def _on_steps(found: list[Hyperparameter[Any, Any]]) -> list[Any]:
     if len(listed) < len(found) or any(kind_of(value) != "number" for value in values):
         return []
     gaps = [after - value for choices in listed for value, after in pairwise(choices or ())]
-    if not gaps or min(gaps) <= 0 or max(gaps) == math.inf:
+    if not gaps or min(gaps) <= 0:
         return []
     low, step = min(values), gaps[0]
     places = [(value - low) / step for value in values]
     is_even = all(math.isclose(gap, step, rel_tol=1e-9) for gap in gaps)
     if not is_even or max(places) >= _MOST or any(abs(p - round(p)) > 1e-9 for p in places):
         return []
-    known = {round(place): value for place, value in zip(places, values, strict=True)}
-    return [known.get(i, low + i * step) for i in range(max(known) + 1)]
+    return [low + i * step for i in range(round(max(places)) + 1)]
 
 
 def _range(hyperparameter: Hyperparameter[Any, Any]) -> tuple[float, float] | None:

@@ -1,6 +1,5 @@
 """Runs of earlier tasks, aligned to one search space."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -348,38 +347,6 @@ def test_each_task_has_its_own_scale() -> None:
 
 
 # --- the union of spaces --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ([[0.1, 0.2, 0.3], [0.3, 0.4, 0.6]], None),  # not even
-        ([[0.1, 0.2, 0.3], [0.3, 0.4]], [0.1, 0.2, 0.3, 0.4]),
-        ([[0.1, 0.2], [0.5, 0.6]], [0.1, 0.2, 0.1 + 2 * 0.1, 0.4, 0.5, 0.6]),
-        ([[10, 20], [50], [30, 40]], [10, 20, 30, 40, 50]),
-        ([[1, 2, 4], [4, 8]], None),
-        ([[3, 2, 1], [4, 3]], None),
-        ([[0, 1], [5000, 5001]], None),  # too many to list
-        ([[0.0, 0.1], [0.15]], None),  # beside the steps
-    ],
-)
-def test_sequences_on_the_same_steps_keep_them(given: Any, expected: Any) -> None:
-    spaces = []
-    for values in given:
-        spaces.append(ConfigurationSpace())
-        spaces[-1].add(ordinal("x", values) if len(values) > 1 else Constant("x", values[0]))
-    found = union(*spaces)["x"]
-    if expected is None:
-        assert not isinstance(found, OrdinalHyperparameter)
-    else:
-        assert choices_of(found) == pytest.approx(expected, rel=1e-15)
-    for space in spaces:
-        space.add(ordinal("endless", [0.0, math.inf]))
-    spaces[0].add(Constant("other", 1))
-    assert choices_of(union(*spaces)["endless"]) == [0.0, math.inf]
-    lone = ConfigurationSpace({"endless": 0.0})
-    with pytest.raises(ValueError, match=r"both finite: got 0\.0, inf"):
-        union(*spaces, lone)
 
 
 def union(*spaces: ConfigurationSpace) -> ConfigurationSpace:
