@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
-from optuna.distributions import BaseDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 from optuna.logging import get_logger
 from optuna.storages import BaseStorage
 from optuna.study import Study
@@ -34,15 +35,15 @@ from automl_plugins.meta.sources import (
     named_sources,
     read_memory,
     read_source,
+    recorded_space,
 )
-from automl_plugins.meta.union import widest
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.values import to_values
 
 from ._foresight import Foresight
 from .memory import Studies, read_study, read_task, task_name
 from .recording import key_of
-from .space import Distributions, distribution_of, space_of_trials
+from .space import Distributions, distributions_of, space_of_trials
 from .studies import StudySource, finished_trials, one_study, owns, studies_in
 
 _logger = get_logger("optuna.automl_plugins")
@@ -100,11 +101,10 @@ def read_sources(sources: AnySources | None, task: str | None = None) -> Sources
     if isinstance(sources, Iterator):
         sources = list(sources)  # they are looked at twice
     if (found := _read_studies(sources)) is not None:
-        marks, filling = found.marks, found.filling
+        distributions, marks, filling = found.distributions, found.marks, found.filling
         memory = TaskMemory(
             found.records, task=task, growing=True, filling=filling, logger=_logger
         )
-        distributions = _recorded_distributions(found.records)
     else:
         try:
             memory = TaskMemory(sources, task=task, growing=True, logger=_logger)  # type: ignore[arg-type]
@@ -154,6 +154,13 @@ class _Found:
         self.records: list[TaskRecord] = []
         self.marks: dict[str, str] = {}
         self.filling = filling
+        self._others: list[TaskRecord] = []
+        self._asked: defaultdict[str, list[BaseDistribution]] = defaultdict(list)
+
+    def add_tasks(self, records: Sequence[TaskRecord]) -> None:
+        """Add the tasks of a source without studies."""
+        self.records += records
+        self._others += records
 
     def add_study(self, study: Study, name: str, *, picked: bool) -> None:
         """Add a study as a task, once; one that was not picked is left out if it is unusable."""
@@ -169,6 +176,17 @@ class _Found:
         self.records.append(read_study(study, name, space_of_trials(trials), trials=trials))
         if trials:
             self.marks[_mark(study, min(trials, key=lambda trial: trial.number))] = name
+        for trial in trials:
+            for parameter, distribution in trial.distributions.items():
+                self._asked[parameter].append(distribution)
+
+    @property
+    def distributions(self) -> Distributions:
+        """The union of those of the studies and of the recorded spaces."""
+        given = {name: list(asked) for name, asked in self._asked.items()}
+        for name, distribution in _recorded_distributions(self._others).items():
+            given.setdefault(name, []).append(distribution)
+        return {n: d for n, each in given.items() if (d := _widest(each)) is not None}
 
 
 def _read_studies(sources: Any) -> _Found | None:
@@ -183,7 +201,7 @@ def _read_studies(sources: Any) -> _Found | None:
     found = _Found(filling=any(stored))
     for (given, source), is_stored in zip(named, stored, strict=True):
         if is_stored is None:
-            found.records += _read_other(source, given)
+            found.add_tasks(_read_other(source, given))
             continue
         for study in studies_in(source) if given is None else [one_study(source)]:
             name = task_name(study) if given is None else given
@@ -205,15 +223,9 @@ def _read_other(source: Any, name: str | None) -> list[TaskRecord]:
 
 
 def _recorded_distributions(known: Known) -> Distributions:
-    """Those of the recorded spaces, but for names of a number here and of a category there."""
-    given = [known.space] if isinstance(known, MetaDataset) else [task.space for task in known]
-    spaces = [space for space in given if space is not None]
-    found: dict[str, BaseDistribution] = {}
-    for name in dict.fromkeys(name for space in spaces for name in space):
-        with suppress(ValueError):
-            each = [space[name] for space in spaces if name in space]
-            found[name] = distribution_of(widest(name, each))
-    return found
+    """Those of the recorded spaces; empty if they are unknown or contradict each other."""
+    space = recorded_space(known)
+    return {} if space is None else distributions_of(space)
 
 
 def _is_stored(source: Any) -> bool | None:
@@ -260,3 +272,41 @@ def _mark(study: Study, trial: FrozenTrial) -> str:
     # A copy in another storage has another id, but the same name and trials. The key of a trial
     # that waits changes when it begins.
     return f"{study.study_name} {key_of(trial)}"
+
+
+def _widest(distributions: Sequence[BaseDistribution]) -> BaseDistribution | None:
+    """The distribution with all values of the given ones; None if they differ in kind."""
+    # By their text, for those of choices that are lists have no hash.
+    distinct: list[Any] = list({repr(d): d for d in distributions}.values())
+    kind = type(distinct[-1])
+    if len(distinct) == 1:
+        return distributions[0]
+    if any(type(d) is not kind for d in distinct):
+        return None
+    if kind is CategoricalDistribution:
+        choices = [choice for d in distinct for choice in d.choices]
+        return CategoricalDistribution(list({(type(c), str(c)): c for c in choices}.values()))
+    wide = [d for d in distinct if not d.single()] or distinct
+    low, high = min(d.low for d in distinct), max(d.high for d in distinct)
+    # A range that had one value may lie below a logarithmic scale, or between the steps.
+    log = low > 0 and all(d.log for d in wide)
+    step = wide[0].step
+    if log or any(d.step != step for d in wide):
+        step = None
+    elif step is not None:
+        if any(abs(_on_steps(d.low, wide[0]) - d.low) > 1e-9 * step for d in distinct):
+            step = None
+        else:  # Optuna shortens a range that ends beside a step by a rounding error
+            low, high = _on_steps(low, wide[0]), _on_steps(high, wide[0])
+    if step is None and kind is IntDistribution:
+        step = 1
+    made: BaseDistribution = kind(low, high, log=log, step=step)
+    return made
+
+
+def _on_steps(value: float, grid: Any) -> float:
+    """The nearest value on the steps of ``grid``, also beyond its ends, without rounding error."""
+    numbers = (value, grid.low, grid.step)
+    exact = [Fraction(n if isinstance(n, int) else f"{n:.15g}") for n in numbers]
+    first, step = exact[1:]
+    return type(value)(first + round((exact[0] - first) / step) * step)

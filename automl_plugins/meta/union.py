@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
-from ConfigSpace.hyperparameters import (
-    CategoricalHyperparameter,
-    Constant,
-    Hyperparameter,
-    OrdinalHyperparameter,
-)
+from ConfigSpace.hyperparameters import CategoricalHyperparameter, Constant, Hyperparameter
 
 from automl_plugins.records.task_record import TaskRecord
-from automl_plugins.spaces.choices import DECODERS, ENCODERS, categorical, ordered
+from automl_plugins.spaces.choices import DECODERS, ENCODERS, categorical
 from automl_plugins.spaces.ranges import float_range, integer_range
 from automl_plugins.spaces.restriction import Range, domain_of
 from automl_plugins.spaces.values import (
@@ -28,8 +21,6 @@ from automl_plugins.spaces.values import (
     kind_of,
     same,
 )
-
-_MOST = 1000  # steps that are listed
 
 
 @np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
@@ -59,7 +50,7 @@ def union_space(records: Sequence[TaskRecord]) -> ConfigurationSpace:
         return merged
     names = {name: None for space in spaces for name in space}
     for name in names:
-        merged.add(widest(name, [space[name] for space in spaces if name in space]))
+        merged.add(_widest(name, [space[name] for space in spaces if name in space]))
     # Written out, conditions of different spaces can be compared.
     written = [(space, space.to_serialized_dict(ENCODERS)) for space in spaces]
     common = merged.to_serialized_dict(ENCODERS)
@@ -89,16 +80,10 @@ def _holds(known: Sequence[Any] | None, choices: Sequence[Any] | None) -> bool:
     return all(index_of(known or (), value) is not None for value in choices or ())
 
 
-def widest(name: str, found: list[Hyperparameter[Any, Any]]) -> Hyperparameter[Any, Any]:
-    """The hyperparameter with all values of those found; sequences on the same steps keep them.
-
-    ValueError if it is a number here and a category there.
-    """
+def _widest(name: str, found: list[Hyperparameter[Any, Any]]) -> Hyperparameter[Any, Any]:
     first = found[0]
     if all(first == hp and _holds(choices_of(first), choices_of(hp)) for hp in found):
         return first
-    if steps := _on_steps(found):
-        return ordered(name, steps)
     if ranges := [known for hp in found if (known := _range(hp)) is not None]:
         if len(ranges) == len(found):
             lower, upper = min(low for low, _ in ranges), max(high for _, high in ranges)
@@ -121,23 +106,6 @@ def widest(name: str, found: list[Hyperparameter[Any, Any]]) -> Hyperparameter[A
         if not any(are_identical(value, known) for known in values):
             values.append(value)
     return categorical(name, values)
-
-
-def _on_steps(found: list[Hyperparameter[Any, Any]]) -> list[Any]:
-    """The numbers from the least to the largest of sequences on the same steps; else empty."""
-    listed = [choices_of(hp) for hp in found if isinstance(hp, OrdinalHyperparameter | Constant)]
-    values = [value for choices in listed for value in choices or ()]
-    if len(listed) < len(found) or any(kind_of(value) != "number" for value in values):
-        return []
-    gaps = [after - value for choices in listed for value, after in pairwise(choices or ())]
-    if not gaps or min(gaps) <= 0:
-        return []
-    low, step = min(values), gaps[0]
-    places = [(value - low) / step for value in values]
-    is_even = all(math.isclose(gap, step, rel_tol=1e-9) for gap in gaps)
-    if not is_even or max(places) >= _MOST or any(abs(p - round(p)) > 1e-9 for p in places):
-        return []
-    return [low + i * step for i in range(round(max(places)) + 1)]
 
 
 def _range(hyperparameter: Hyperparameter[Any, Any]) -> tuple[float, float] | None:

@@ -22,8 +22,7 @@ from automl_plugins.adapters.optuna import (
     meta_dataset_from_studies,
     source_shares,
 )
-from automl_plugins.adapters.optuna._sources import Sources, read_sources
-from automl_plugins.adapters.optuna.space import distribution_of, hyperparameter_of
+from automl_plugins.adapters.optuna._sources import Sources, _widest, read_sources
 from ConfigSpace import ConfigurationSpace
 from objectives import earlier, search, studied
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
@@ -33,7 +32,6 @@ from automl_plugins.meta import MetaDataset, MetaStore, memories
 from automl_plugins.meta.memories import TaskMemory
 from automl_plugins.meta.sources import open_memory
 from automl_plugins.meta.store import StoreError
-from automl_plugins.meta.union import widest
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -220,8 +218,7 @@ def test_the_widest_distributions_are_expected() -> None:
 )
 def test_a_single_value_is_expected_too(wide: Any, single: Any, expected: Any) -> None:
     for given in ([wide, single], [single, wide]):
-        found = widest("x", [hyperparameter_of("x", distribution) for distribution in given])
-        assert distribution_of(found) == expected
+        assert _widest(given) == expected
 
 
 def test_a_study_with_a_single_value_below_a_logarithmic_range_is_a_source() -> None:
