@@ -7,8 +7,9 @@ hyperparameter with a unit scale of its own:
 ===========================================  =================================================
 range                                        scale
 ===========================================  =================================================
-numbers, linear, or hardly apart             low + u (high - low)
+numbers, linear                              low + u (high - low)
 numbers or integers, logarithmic             exp(ln low + u (ln high - ln low)), rounded
+at most 2^40 floats, all of about one size   by their place among the 64-bit floats
 integers beyond 2^53                         low + u (high - low), rounded; by their place among
                                              the floats where these are few or evenly spaced
 steps, see ``stepped_range``                 by their place among the steps
@@ -38,11 +39,12 @@ from ConfigSpace.hyperparameters.distributions import (
 from ConfigSpace.hyperparameters.hp_components import ROUND_PLACES
 
 from automl_plugins.spaces.scales import (
+    FEW_FLOATS,
     MOST_EXACT,
     LogScale,
     Scale,
     Steps,
-    are_alike,
+    count_floats,
     floats_within,
     is_narrow,
     scale_of_floats,
@@ -63,7 +65,7 @@ def float_range(
     """
     low, high = float(low), float(high)
     _check(name, low, high, log)
-    if _is_kept(low, high, log) and not (log and are_alike(low, high)):
+    if _is_kept(low, high, log) and count_floats(low, high) > FEW_FLOATS:
         return Float(name, (low, high), log=log, default=default)
     return ExactFloat(name, scale_of_floats(low, high, log), log=log, default=default)
 

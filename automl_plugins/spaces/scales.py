@@ -5,7 +5,7 @@ values. Notation::
 
     low, high  the ends of the range, legal values both
     vector     places on the scale, (n,), in [0, 1] for legal values
-    place      index of a value among the n legal ones
+    place      index of a value among the n legal ones, or of a float among all 64-bit floats
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from automl_plugins.arrays import FARTHEST, BoolArray, FloatArray
+from automl_plugins.arrays import FARTHEST, BoolArray, FloatArray, IntArray
 
 #: Largest integer below which 64-bit floats hold every integer.
 MOST_EXACT: Final = 2**53
+FEW_FLOATS: Final = 2**40  # of a range whose floats have a vector each
 
 _LARGE, _NEAR = 2**40, 2**12  # numbers above 2^40 that differ by less than a part in 2^12
 _LAST_DIGITS = 4.0  # of a value that the sum of an end and so many steps has rounded
@@ -36,9 +37,9 @@ def is_narrow(low: int, high: int) -> bool:
     return low > _LARGE and (high - low) * _NEAR <= low
 
 
-def are_alike(low: float, high: float) -> bool:
-    """Whether numbers above 0 are so near that their logarithms hardly differ."""
-    return high <= 1.0001 * low
+def count_floats(low: float, high: float) -> int:
+    """Number of 64-bit floats from ``low`` to ``high``."""
+    return int(_place(high)) - int(_place(low)) + 1
 
 
 class Scale(ABC):
@@ -133,10 +134,12 @@ class LinearScale(Scale):
 class LogScale(Scale):
     """Equal ratios are equally far; values between the ends are multiples of ``step``, if any."""
 
-    def __init__(self, low: float, high: float, *, step: float | None = None) -> None:
+    def __init__(
+        self, low: float, high: float, *, step: float | None = None, is_rounded: bool = False
+    ) -> None:
         super().__init__(low, high)
         self.step = step
-        self.is_rounded = step is not None
+        self.is_rounded = step is not None or is_rounded
         self._least = math.log(low)
         self._span = math.log(high) - self._least
 
@@ -173,6 +176,27 @@ class LogScale(Scale):
         # ConfigSpace rounds defaults to 13 places, that is to 0.
         logarithms = np.log(np.where(values == 0.0, _LEAST, values))
         return np.asarray((logarithms - self._least) / self._span)
+
+
+class FewFloats(Scale):
+    """All 64-bit floats of a range, by their place among them."""
+
+    n: int
+
+    def __init__(self, low: float, high: float) -> None:
+        super().__init__(low, high)
+        self.n = count_floats(low, high)
+
+    def to_value(self, vector: FloatArray) -> FloatArray:
+        """See ``Scale``."""
+        places = np.rint(np.clip(vector, 0.0, 1.0) * (self.n - 1)).astype(np.int64)
+        return _float_at(places + _place(self.low))
+
+    def _vector(self, values: FloatArray) -> FloatArray:
+        places = _place(np.clip(values, self.low, self.high)) - _place(self.low)
+        inside = places / (self.n - 1)
+        # Values of an old range are just outside: the difference of far places may overflow.
+        return np.where(values < self.low, -1.0, np.where(values > self.high, 2.0, inside))
 
 
 class Steps(Scale):
@@ -255,9 +279,25 @@ class Steps(Scale):
         return np.asarray((place == np.rint(place)) & near)
 
 
+def _place(value: Any) -> Any:
+    """Place of floats among all 64-bit floats, an integer that grows with them; 0 for 0."""
+    bits = np.asarray(value, dtype=np.float64).view(np.int64)
+    # Bits of negative floats grow with their size: turned round, they end at 0 for -0.0.
+    return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
+
+
+def _float_at(place: IntArray) -> FloatArray:
+    """The reverse of ``_place``."""
+    bits = np.where(place < 0, np.int64(-(2**63)) - place, place)
+    return bits.view(np.float64)
+
+
 def scale_of_floats(low: float, high: float, log: bool) -> Scale:
-    """The scale of the numbers from ``low`` to ``high``."""
-    return LogScale(low, high) if log and not are_alike(low, high) else LinearScale(low, high)
+    """The scale of the 64-bit floats from ``low`` to ``high``."""
+    n = count_floats(low, high)
+    if n <= FEW_FLOATS and (not log or high <= 2.0 * low):
+        return FewFloats(low, high)
+    return LogScale(low, high, is_rounded=n <= FEW_FLOATS) if log else LinearScale(low, high)
 
 
 def floats_within(low: float, high: float) -> tuple[float, float]:

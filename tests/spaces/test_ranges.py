@@ -80,13 +80,20 @@ def test_every_step_has_its_own_place(low: float, step: float) -> None:
     assert steps.legal_value(values).all() and not steps.legal_value(values + 0.4 * step).any()
 
 
-@pytest.mark.parametrize("low", [1e-300, 1.0, 2.0**53, 1e300])
-@pytest.mark.parametrize("log", [False, True])
-def test_neighbours_survive(low: float, log: bool) -> None:
-    values = [beyond(low, n) for n in (0, 1, 40)]
-    hyperparameter = float_range("x", low, values[-1], log=log)
-    vectors = hyperparameter.to_vector(np.array(values))
-    assert hyperparameter.to_value(vectors).tolist() == values and 0.0 < vectors[1] < 0.1
+@settings(max_examples=40, deadline=None)
+@given(st.integers(-(2**62), 2**62) | st.sampled_from([0, 2**53 - 3, 10**18]), near, units)
+def test_few_integers_and_floats_are_all_reached(low: int, n: int, units: list[float]) -> None:
+    few = VectorSpace(
+        ConfigurationSpace(space=[float_range("x", float(low), beyond(float(low), n))])
+    )
+    found = few.enumerate(100)
+    assert found is not None and len(found) == n + 1
+    values = few.space["x"].to_value(found[:, 0])
+    assert [beyond(float(low), i) for i in range(n + 1)] == values.tolist()
+    for start in (1, 0.5):  # each step leads to another value
+        column = np.full(50, start if n > 1 else 1.0)
+        moved, _ = few.neighbours(few.canonical(column[:, None]), np.random.default_rng(0))
+        assert (moved != few.canonical(column[:, None])[0]).all()
 
 
 @pytest.mark.parametrize(
