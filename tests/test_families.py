@@ -254,3 +254,15 @@ def test_a_bundled_memory_does_not_know_the_searched_data(tmp_path: Path) -> Non
     assert left_out("svm_grid/crx") == {"crx", "australian"}
     assert left_out("rbv2_xgboost_tuned/1510") == {"1510", "wdbc", "wisconsin"}
     assert left_out("svm/saheart") == {"saheart"} and left_out("svm_grid/W8A") == {"W8A"}
+
+
+def test_the_page_says_how_many_problems_there_are(recorded_runs: ModuleType) -> None:
+    families = module("families")
+    page = module("family_page")._INTRODUCTION
+    rows = re.findall(r"^\| (\w+) \|.*\| (\d+)[^|]*\| (\d+), (\d+) \|", page, re.M)
+    found = {name: (int(d), int(n), int(judged)) for name, d, n, judged in rows}
+    assert found.keys() == families.FAMILIES.keys()
+    for name, (d, n, judged) in found.items():
+        tasks = families.family(name)
+        assert (len(tasks), len(families.half(name, "judged"))) == (n, judged)
+        assert min(len(task.space) for task in tasks) == d

@@ -194,7 +194,8 @@ class RecognisedMemory(AlignedMemory):
     models (``max_depth`` and ``n_estimators`` alone may be a forest's, a learning rate and a depth
     a network's), and they are at least half of all that can vary; of several learners that whose
     library has the most names of the space, recorded or not, then that of which the space has the
-    most; where others have equally many, none (but a random forest rather than extra trees).
+    most, then that whose spelling it has; where others are equal, none (but a random forest rather
+    than extra trees).
     Regressions and classifications serve together.
 
     A search among several algorithms is of no learner: at least two of the hyperparameters must be

@@ -86,6 +86,13 @@ class TaskRecord:
                     f"Task {self.name!r}: configurations are values by name, such as"
                     f" {{'C': 1.0}}; row {row} has {configuration!r}."
                 )
+        kinds = (
+            ("space", ConfigurationSpace | None, "a ConfigurationSpace or None"),
+            ("meta_features", Mapping, "numbers by name"),
+            ("tags", Mapping, "texts by name"),
+        )
+        for argument, kind, allowed in kinds:
+            check_kind(self._named(argument), getattr(self, argument), kind, allowed)
         losses = self._column("losses", self.losses, required=True)
         given = self.status if np.size(self.status) else np.full(len(losses), Status.COMPLETE)
         status = self._column("status", given)
@@ -220,13 +227,11 @@ class TaskRecord:
             raise TypeError(f"name must be that of the task, got {describe(name)}.")
         measured = [loss] if seconds is None else [loss, seconds]
         names = parameter_columns(frame, parameters, measured)
-        present = frame[names].notna().to_numpy()
         columns = [_values(frame[c]) for c in names]
-        # Without a hyperparameter there are still as many runs.
-        rows = zip(*columns, strict=True) if columns else [()] * len(frame)
+        present = [frame[c].notna().tolist() for c in names]
         configurations = [
-            {str(c): v for c, v, p in zip(names, row, there, strict=True) if p}
-            for row, there in zip(rows, present, strict=True)
+            {str(c): v[i] for c, v, p in zip(names, columns, present, strict=True) if p[i]}
+            for i in range(len(frame))  # without a hyperparameter there are still as many runs
         ]
         sign = -1.0 if maximize else 1.0
         return cls(
@@ -276,6 +281,8 @@ def parameter_columns(
 def _values(column: pd.Series[Any]) -> list[Any]:
     """The values of a column (n,); a float of less than double precision is what it prints."""
     dtype: Any = column.dtype
+    if str(dtype).startswith("Sparse"):
+        return _values(column.astype(dtype.subtype))
     if dtype.kind != "f" or dtype.itemsize >= 8:
         return column.tolist()
     known = column.to_numpy(dtype=f"f{dtype.itemsize}", na_value=math.nan)

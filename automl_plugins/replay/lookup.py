@@ -88,6 +88,11 @@ class RecordedConfigurations:
         return {key: value for key, value in self.__dict__.items() if key not in made_again}
 
     def _read_row(self, row: int, config: Mapping[str, Any]) -> tuple[Any, ...]:
+        if not isinstance(config, Mapping):
+            raise TypeError(
+                f"{self.of}: configurations are values by name, such as {{'C': 1.0}}; row {row}"
+                f" has {config!r}."
+            )
         known = {k: v for k, v in config.items() if not self._is_absent(k, v)}
         if foreign := sorted(set(known) - set(self._vectors.names)):
             raise ValueError(

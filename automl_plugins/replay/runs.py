@@ -132,6 +132,8 @@ def replay(
     if n_jobs == 0:
         raise ValueError("n_jobs must be an integer >= 1, or -1 for all cores, got 0.")
     check_flag("overhead", overhead)
+    if progress not in (True, False, None, "lines"):
+        raise ValueError(f"progress must be True, False, None or 'lines', got {progress!r}.")
     seeds = [int(s) for s in given]
     in_seconds = unit == "seconds"
     n_trials, seconds = (max_trials, float(budget)) if in_seconds else (int(budget), math.inf)
@@ -359,7 +361,10 @@ class Journal:
             _append(self._log, json.dumps(settings) + "\n")
 
     def _resume(self, settings: dict[str, Any]) -> None:
-        text = self._log.read_text(encoding="utf-8")
+        try:
+            text = self._log.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise self._damaged(f"no replay wrote its byte {error.start}") from None
         complete = text[: text.rfind("\n") + 1]  # a crash may have cut the last line
         first, *lines = complete.splitlines()
         stored = self._line(first, {})
@@ -380,6 +385,9 @@ class Journal:
                 f"{self.path} holds runs on table {', '.join(other)} as it was before its records"
                 " changed (or its search space): choose another file."
             )
+        keys = [(e["table"], e["method"], e["seed"]) for e in entries]
+        if twice := repeated(keys):
+            raise self._damaged(f"it has the run {twice[0]!r} twice")
         size = self._size()
         end = self._end = entries[-1]["end"] if entries else 0
         if size < end:
@@ -392,7 +400,7 @@ class Journal:
             os.truncate(self.path, end)
         if complete != text:
             os.truncate(self._log, len(complete.encode()))
-        self.done = {(e["table"], e["method"], e["seed"]) for e in entries}
+        self.done = set(keys)
 
     def _line(self, text: str, kinds: Mapping[str, type]) -> dict[str, Any]:
         """A line of the journal; ValueError for one that was not written here."""
@@ -401,11 +409,14 @@ class Journal:
         except (ValueError, RecursionError):
             line = None
         if not isinstance(line, dict) or any(type(line.get(n)) is not k for n, k in kinds.items()):
-            raise ValueError(
-                f"{self._log} is damaged: no replay wrote its line {describe(text)}. Restore a"
-                f" copy of it, or delete it and {self.path.name} to begin anew."
-            )
+            raise self._damaged(f"no replay wrote its line {describe(text)}")
         return line
+
+    def _damaged(self, what: str) -> ValueError:
+        return ValueError(
+            f"{self._log} is damaged: {what}. Restore a copy of it, or delete it and"
+            f" {self.path.name} to begin anew."
+        )
 
     def _size(self) -> int:
         return self.path.stat().st_size if self.path.exists() else 0

@@ -150,7 +150,8 @@ class Table:
                 f"{', '.join(foreign)} not in the search space, which has {', '.join(space)}: name"
                 " the parameters= or leave these columns out."
             )
-        configs = [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
+        rows = zip(*cells.values(), strict=True) if cells else [()] * len(frame)
+        configs = [dict(zip(cells, row, strict=True)) for row in rows]
         averaged: list[str] = []
         if repeats == "mean":
             first = RecordedConfigurations(f"Table {name!r}", space, configs, repeats=True).first
@@ -247,7 +248,9 @@ class Table:
         self.seconds = None
         if seconds is not None:
             seconds = as_floats(seconds, f"Table {self.name!r}: seconds")
-            self.seconds = self._complete(self._seconds("seconds", np.broadcast_to(seconds, n), n))
+            if not seconds.ndim:
+                seconds = np.full(n, seconds)
+            self.seconds = self._complete(self._seconds("seconds", seconds, n))
         if not np.isfinite(self.losses).any():
             raise ValueError(f"Table {self.name!r} has no finite loss in {n} rows.")
 

@@ -153,6 +153,25 @@ def test_what_is_no_frame_of_runs_is_refused(
         TaskRecord.from_frame(**given)
 
 
+@pytest.mark.parametrize(
+    "given",
+    [{"space": {"x": (0.0, 1.0)}}, {"meta_features": None}, {"tags": None}, {"tags": ["a"]}],
+)
+def test_facts_of_another_kind_are_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match=f"Task 't': {next(iter(given))} takes "):
+        TaskRecord("t", [{"x": 0.1}], np.ones(1), **given)
+
+
+@pytest.mark.filterwarnings("error")
+def test_sparse_columns_are_read_as_others() -> None:
+    sparse: dict[str, Any] = {"x": [0.0, 1.5], "k": [0, 1], "b": [False, True]}
+    frame = pd.DataFrame({n: pd.arrays.SparseArray(v) for n, v in sparse.items()})
+    frame["loss"] = [1.0, 2.0]
+    found = TaskRecord.from_frame(frame, name="t", loss="loss").configurations
+    assert found == [{"x": 0.0, "k": 0, "b": False}, {"x": 1.5, "k": 1, "b": True}]
+    assert [type(v) for v in found[1].values()] == [float, int, bool]
+
+
 def test_a_description_is_added() -> None:
     record = TaskRecord("t", [{}], np.zeros(1), tags={"a": "b"})
     described = record.described(meta_features={"n": 3.0})

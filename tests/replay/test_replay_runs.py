@@ -208,6 +208,7 @@ def test_names_are_those_of_the_functions_or_of_the_mapping() -> None:
         ({"n_jobs": -2}, "n_jobs must be an integer >= -1, got -2"),
         ({"seed": []}, "at least one table and one seed"),
         ({"seed": [1, 1]}, "The seed 1 occurs twice"),
+        ({"progress": "line"}, "progress must be True, False, None or 'lines', got 'line'"),
         ({"table": [table_of("a"), table_of("a")]}, "The table a occurs twice"),
         (
             {"table": [table_of(), table_of("bare", seconds=None)], "unit": "seconds"},
@@ -353,6 +354,25 @@ def test_a_journal_of_something_else_is_told(line: str, place: int, tmp_path: Pa
     with pytest.raises(ValueError, match=r"journal is damaged|runs with budget None, now 10"):
         run(at_random, TABLES[:2], path=path)
     assert path.read_bytes() == before
+
+
+def test_a_journal_with_a_run_twice_or_other_bytes_is_told(tmp_path: Path) -> None:
+    path, journal = tmp_path / "runs.csv", tmp_path / "runs.csv.journal"
+    run(at_random, TABLES[0], seed=[0, 1], path=path)
+    written, before = journal.read_bytes(), path.read_bytes()
+    for there, damaged, message in (
+        (b'"seed": 1', b'"seed": 0', r"damaged: it has the run \('one', 'at_random', 0\) twice"),
+        (
+            b"at_random",
+            b"at_r\xc0ndom",
+            r"journal is damaged: no replay wrote its byte \d+\. Rest",
+        ),
+    ):
+        assert there in written
+        journal.write_bytes(written.replace(there, damaged))
+        with pytest.raises(ValueError, match=message):
+            run(at_random, TABLES[0], seed=[0, 1], path=path)
+        assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(

@@ -273,6 +273,8 @@ def test_recorded_configurations_must_be_in_the_space() -> None:
             {"curves": [[1, 2], [1, 2]], "steps": (1, 2), "curve_seconds": [[1, 2], [1, -2]]},
             r"curve_seconds must be finite and >= 0, or NaN; row 1 has -2",
         ),
+        ({"seconds": [1.0, 2.0, 3.0]}, r"'t': seconds must have shape \(2,\), got \(3,\)"),
+        ({"seconds": [[1.0], [2.0]]}, r"'t': seconds must have shape \(2,\), got \(2, 1\)"),
         ({"losses": [1.0, "low"]}, "Table 't': losses must be numbers, .*'low'"),
         ({"seconds": ["long", 2.0]}, "Table 't': seconds must be numbers, .*'long'"),
     ],
@@ -282,6 +284,13 @@ def test_measurements_that_do_not_fit_are_refused(arguments: Any, message: str) 
     arguments = {"losses": [1.0, 2.0], **arguments}
     with pytest.raises(ValueError, match=message):
         Table("t", space, [{"x": 0.0}, {"x": 1.0}], **arguments)
+    runs: Any = [{"x": 0.0}, 1.0]
+    with pytest.raises(TypeError, match=r"'t': configurations are values by name.*row 1 has 1\.0"):
+        Table("t", space, runs, **arguments)
+    bare = pd.DataFrame({"loss": [1.0, 3.0]})
+    with pytest.raises(ValueError, match=r"'t': rows 0 and 1 record one configuration, \{\}"):
+        Table.from_frame(bare, name="t", loss="loss")
+    assert Table.from_frame(bare, name="t", loss="loss", repeats="mean").losses.tolist() == [2.0]
 
 
 # --- what it knows --------------------------------------------------------------------------
