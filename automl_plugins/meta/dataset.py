@@ -326,7 +326,7 @@ def _refuse_useless(coverage: Sequence[Coverage], space: VectorSpace) -> None:
             " lower budget: their losses cannot be compared with those of runs in full."
         )
     if not any(covered.shared for covered in coverage):
-        known = sorted({n for covered in coverage for n in covered.ignored})
+        known = sorted({n for covered in coverage for n in covered.ignored}) or ["none"]
         raise MemoryMismatch(
             "The recorded runs and the search space share no hyperparameter: the runs have"
             f" {', '.join(known)}; the space has {', '.join(space.names) or 'none'}. Rename one of"

@@ -225,6 +225,13 @@ def check_name(name: str, what: str) -> str:
     return name
 
 
+def check_texts(**given: str | None) -> None:
+    """The errors of ``check_text`` for the arguments that are given."""
+    for argument, text in given.items():
+        if text is not None:
+            check_text(text, argument)
+
+
 def check_text(text: str, what: str) -> str:
     """Text that every database can hold, else TypeError or ValueError."""
     if not isinstance(text, str):

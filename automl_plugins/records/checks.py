@@ -17,6 +17,8 @@ def as_floats(values: npt.ArrayLike, what: str, remedy: str = "") -> FloatArray:
         ValueError: For anything but numbers; it begins with ``what`` and ends with ``remedy``.
     """
     try:
+        if getattr(getattr(values, "dtype", None), "kind", "") == "c":  # numpy drops a part
+            raise TypeError("complex numbers have no order")
         return np.array(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(

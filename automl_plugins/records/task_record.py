@@ -310,6 +310,8 @@ def float_column(frame: pd.DataFrame, name: str) -> FloatArray:
         return np.asarray(column.to_numpy() / np.timedelta64(1, "s"), dtype=np.float64)
     if column.dtype.kind == "M":
         raise ValueError(f"Column {name!r} has dates; subtract the beginnings from the ends.")
+    if column.dtype.kind == "c":
+        return as_floats(column.to_numpy(), f"Column {name!r}")
     try:
         return column.to_numpy(dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

@@ -38,6 +38,7 @@ class InferredSpace(NamedTuple):
     notes: tuple[str, ...]  # what was assumed, one sentence each
 
 
+@np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
 def infer_space(
     frame: pd.DataFrame,
     *,
@@ -229,7 +230,7 @@ def cells_of(frame: pd.DataFrame, none: str | None = None) -> dict[str, list[Any
 def _spans_decades(values: Sequence[Any]) -> bool:
     distinct = np.unique(np.array(values, dtype=np.float64))
     # The median of two values lies in the middle on either scale.
-    if len(distinct) < 3 or distinct[0] <= 0 or distinct[-1] < 100 * distinct[0]:
+    if len(distinct) < 3 or distinct[0] <= 0 or distinct[-1] < 100 * float(distinct[0]):
         return False
     return bool(_skew(np.log(distinct)) < _skew(distinct))
 

@@ -195,7 +195,7 @@ def _compare_at(
         pairs = [(first, other) for other in order if other != first]
     a, b = np.array(pairs).T
     difference = differences(losses[:, a], losses[:, b])
-    with np.errstate(invalid="ignore"):  # the median between inf and -inf is NaN
+    with np.errstate(invalid="ignore", over="ignore"):  # the median between inf and -inf is NaN
         median = np.median(difference, axis=0)
     p = adjusted = np.full(len(pairs), np.nan)
     if n_tasks >= 2:

@@ -189,6 +189,35 @@ def test_choosing_tasks_and_searches(store: MetaStore) -> None:
         store.dataset(tags={"family": "none"})
 
 
+@pytest.mark.parametrize(
+    ("wrong", "error", "words"),
+    [
+        (["optuna"], TypeError, r"must be text, got \['optuna'\]"),
+        (2**70, TypeError, "must be text, got 1180591620717411303424"),
+        ("\ud800", ValueError, "is not a valid text"),
+        ("a\0b", ValueError, "has a character that cannot be stored"),
+    ],
+)
+def test_names_that_no_store_can_have_are_refused(
+    store: MetaStore, wrong: Any, error: type[Exception], words: str
+) -> None:
+    calls: dict[str, Callable[[], Any]] = {
+        "framework": lambda: store.records(framework=wrong),
+        "search": lambda: store.records(search=wrong),
+        "search ": lambda: store.delete_search(wrong),
+        "task": lambda: store.delete_search("s", task=wrong),
+        "task ": lambda: store.delete_task(wrong),
+        "task  ": lambda: store.load_artifact(wrong, "n", version="1"),
+        "name": lambda: store.load_artifact("t", wrong, version="1"),
+        "version": lambda: store.load_artifact("t", "n", version=wrong),
+        "version ": lambda: store.save_artifact("t", "n", {}, version=wrong),
+        "task   ": lambda: store.save_artifact(wrong, "n", {}, version="1"),
+    }
+    for argument, call in calls.items():
+        with pytest.raises(error, match=f"^{argument.strip()} {words}"):
+            call()
+
+
 def test_artifacts(store: MetaStore) -> None:
     store.describe("iris")
     arrays = {"weights": np.arange(6.0).reshape(2, 3), "names": np.array(["a", "bc"])}

@@ -129,6 +129,7 @@ def test_durations_of_a_frame_become_seconds() -> None:
         ({"maximize": "no"}, TypeError, "maximize must be True or False, got 'no'"),
         ({"parameters": "x"}, TypeError, r"parameters must be names of columns: \['x'\]"),
         ({"parameters": ["x", "loss"]}, ValueError, "'loss' cannot be a hyperparameter and what"),
+        ({"loss": "z"}, ValueError, "Column 'z' must be numbers, .*complex numbers have no order"),
         ({"loss": "large"}, ValueError, "Column 'large' must be numbers, .*too large"),
         ({"loss": "text"}, ValueError, r"0,1.*; pandas\.to_numeric\(frame\['text'\], errors='coe"),
         (
@@ -147,6 +148,7 @@ def test_what_is_no_frame_of_runs_is_refused(
     arguments: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     frame = pd.DataFrame({"x": [1, 2], "loss": [3.0, 2.0], "text": ["0,1", "2"]})
+    frame["z"] = [1.0 + 5.0j, 2.0]
     frame["large"] = pd.Series([10**400, 1], dtype=object)  # pandas 2 makes floats of a list
     given: dict[str, Any] = {"frame": frame, "name": "a", "loss": "loss", **arguments}
     with pytest.raises(error, match=message):

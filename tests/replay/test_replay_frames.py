@@ -697,3 +697,11 @@ def test_the_command_line_does_the_same_and_knows_none(
     assert "Table mine/a: lr is taken to be on a log scale" in printed
     assert "class_weight is empty" not in printed
     assert len(pd.read_csv(tmp_path / "replay.csv", comment="#")) == 16
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("largest", [1e308, 1.5e308])
+def test_the_largest_numbers_are_a_range(largest: float) -> None:
+    frame = pd.DataFrame({"x": [largest / 10, largest / 2, largest], "loss": [1.0, 2.0, 3.0]})
+    space = Table.from_frame(frame, name="t", loss="loss").space
+    assert (space["x"].lower, space["x"].upper) == (largest / 10, largest)  # type: ignore[attr-defined]

@@ -275,6 +275,10 @@ def test_recorded_configurations_must_be_in_the_space() -> None:
         ),
         ({"seconds": [1.0, 2.0, 3.0]}, r"'t': seconds must have shape \(2,\), got \(3,\)"),
         ({"seconds": [[1.0], [2.0]]}, r"'t': seconds must have shape \(2,\), got \(2, 1\)"),
+        (
+            {"losses": np.array([1.0 + 5.0j, 2.0])},
+            "losses must be numbers, .*complex numbers have no",
+        ),
         ({"losses": [1.0, "low"]}, "Table 't': losses must be numbers, .*'low'"),
         ({"seconds": ["long", 2.0]}, "Table 't': seconds must be numbers, .*'long'"),
     ],

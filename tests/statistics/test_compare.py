@@ -415,3 +415,9 @@ def test_a_missing_package_is_named(package: str, monkeypatch: pytest.MonkeyPatc
     message = rf"needs {package} .* automl_plugins\[evidence\]"
     with pytest.raises(ModuleNotFoundError, match=message):
         compare(scores).to_text()
+
+
+@pytest.mark.filterwarnings("error")
+def test_differences_beyond_the_largest_float_have_an_infinite_median() -> None:
+    scores = pd.DataFrame({"a": [1.5e308, 1.5e308], "b": [0.0, 1.0]})
+    assert compare(scores, control="b").pairs["median_difference"].tolist() == [-np.inf]

@@ -27,7 +27,7 @@ from automl_plugins.meta.files import (
     read_searches,
     write_searches,
 )
-from automl_plugins.meta.plain import check_name, plain_float, plain_task
+from automl_plugins.meta.plain import check_name, check_text, check_texts, plain_float, plain_task
 from automl_plugins.meta.tasks import MetaTask, read_names
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
@@ -221,6 +221,7 @@ class MetaStore:
         Raises:
             ValueError: If there is no such task.
         """
+        check_texts(task=task)
         count = self._database.write(partial(rows.delete_task, name=task))
         if count is None:
             raise ValueError(f"{self} has no task {task!r}.")
@@ -235,6 +236,7 @@ class MetaStore:
         Raises:
             ValueError: If there is no such search.
         """
+        check_texts(search=search, task=task)
         count = self._database.write(partial(rows.delete_search, name=search, task=task))
         if count is None:
             where = "" if task is None else f" in the task {task!r}"
@@ -284,6 +286,8 @@ class MetaStore:
             ValueError: If there is no such task.
         """
         check_name(name, "The name of an artifact")
+        check_text(version, "version")
+        check_texts(task=task)
         content = pack_arrays(arrays)
         if not self._database.write(lambda c: rows.save_artifact(c, task, name, version, content)):
             raise ValueError(f"{self} has no task {task!r}.")
@@ -322,6 +326,7 @@ class MetaStore:
         Raises:
             ValueError: For a task that is not there.
         """
+        check_texts(framework=framework, search=search)
         keep = self._filter(tasks, exclude, tags)
         found = self._database.read(
             partial(rows.read_searches, keep=keep, framework=framework, search=search)
@@ -377,6 +382,7 @@ class MetaStore:
         self, task: str, name: str, *, version: str
     ) -> dict[str, npt.NDArray[Any]] | None:
         """The arrays of ``save_artifact``; None without any of this version."""
+        check_texts(task=task, name=name, version=version)
         return self._database.read(lambda c: rows.load_artifact(c, task, name, version))
 
     # --- itself -------------------------------------------------------------------------------
