@@ -17,7 +17,7 @@ from sqlalchemy.dialects import postgresql
 
 from automl_plugins.meta import TaskRecord
 from automl_plugins.meta.store import MetaStore, rows, schema
-from automl_plugins.replay.runs import Journal
+from automl_plugins.replay.journal import Journal
 
 
 @pytest.fixture

@@ -127,7 +127,7 @@ class TaskMemory(AlignedMemory):
             self._bundled = bundled_among(self.known)
             if task in self.names:
                 self.exclude = frozenset({task})
-                logger.info(f"Task {task!r} is in the memory; its own runs there are left out.")
+                log_own(logger, self.exclude)
             elif task is not None:
                 for note in note_unknown("task", [task], names_of(known)):
                     logger.info(note)
@@ -205,6 +205,12 @@ class TaskMemory(AlignedMemory):
 
     def __repr__(self) -> str:
         return f"TaskMemory({len(self.names)} tasks)"
+
+
+def log_own(logger: logging.Logger, names: Collection[str]) -> None:
+    """Log that a search does not learn from the runs of these tasks, which are its own."""
+    for name in sorted(names):
+        logger.info(f"Task {name!r} is in the memory; its own runs there are left out.")
 
 
 def note_unknown(argument: str, names: Collection[str], known: Collection[str]) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from .memories import AlignedMemory, TaskMemory
+from .memories import AlignedMemory, TaskMemory, log_own
 from .names import is_step, prefix_of, spelling
 from .sources import AUTO, Memory
 
@@ -248,10 +248,7 @@ class RecognisedMemory(AlignedMemory):
         if learners not in self._opened:
             runs = _together(learners)
             known = TaskMemory(runs, growing=True, chosen=False, logger=self.logger)
-            for name in sorted(self.exclude & set(known.names)):
-                self.logger.info(
-                    f"Task {name!r} is in the memory; its own runs there are left out."
-                )
+            log_own(self.logger, self.exclude & set(known.names))
             self._opened[learners] = known.without(self.exclude)
         try:
             return self._opened[learners].on(space)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,15 @@ def as_floats(values: npt.ArrayLike, what: str, remedy: str = "") -> FloatArray:
         raise ValueError(
             f"{what} must be numbers, NaN where one is unknown: {error}{remedy}."
         ) from error
+
+
+def check_configuration(what: str, row: int, configuration: object) -> None:
+    """Raise TypeError for a configuration that is not values by name."""
+    if not isinstance(configuration, Mapping):
+        raise TypeError(
+            f"{what}: configurations are values by name, such as {{'C': 1.0}}; row {row} has"
+            f" {configuration!r}."
+        )
 
 
 def check_shape(what: str, values: npt.NDArray[Any], *shape: int | str) -> None:

@@ -13,7 +13,13 @@ from ConfigSpace import ConfigurationSpace
 
 from automl_plugins._arguments import check_flag, check_kind, describe, repeated
 from automl_plugins.arrays import FloatArray, IntArray
-from automl_plugins.records.checks import as_floats, check_seconds, check_shape, refuse_rows
+from automl_plugins.records.checks import (
+    as_floats,
+    check_configuration,
+    check_seconds,
+    check_shape,
+    refuse_rows,
+)
 from automl_plugins.records.trial import (
     Status,
     Trial,
@@ -58,7 +64,8 @@ class TaskRecord:
         seed: Seed of the search; None where it is not known.
 
     Raises:
-        TypeError: On construction, for a configuration that is not values by name.
+        TypeError: On construction, for a configuration that is not values by name, or a space,
+            meta-features or tags of another kind.
         ValueError: The same, naming the column and the row that is wrong.
 
     Example::
@@ -81,11 +88,7 @@ class TaskRecord:
 
     def __post_init__(self) -> None:
         for row, configuration in enumerate(self.configurations):
-            if not isinstance(configuration, Mapping):
-                raise TypeError(
-                    f"Task {self.name!r}: configurations are values by name, such as"
-                    f" {{'C': 1.0}}; row {row} has {configuration!r}."
-                )
+            check_configuration(f"Task {self.name!r}", row, configuration)
         kinds = (
             ("space", ConfigurationSpace | None, "a ConfigurationSpace or None"),
             ("meta_features", Mapping, "numbers by name"),
@@ -281,7 +284,7 @@ def parameter_columns(
 def _values(column: pd.Series[Any]) -> list[Any]:
     """The values of a column (n,); a float of less than double precision is what it prints."""
     dtype: Any = column.dtype
-    if str(dtype).startswith("Sparse"):
+    if str(dtype).startswith("Sparse"):  # its class is in pandas, which is not loaded here
         return _values(column.astype(dtype.subtype))
     if dtype.kind != "f" or dtype.itemsize >= 8:
         return column.tolist()

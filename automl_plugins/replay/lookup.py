@@ -12,6 +12,7 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from scipy.spatial.distance import cdist
 
 from automl_plugins.arrays import FloatArray
+from automl_plugins.records.checks import check_configuration
 from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import ABSENT, encoder, kind_of, reader, values_of
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -88,11 +89,7 @@ class RecordedConfigurations:
         return {key: value for key, value in self.__dict__.items() if key not in made_again}
 
     def _read_row(self, row: int, config: Mapping[str, Any]) -> tuple[Any, ...]:
-        if not isinstance(config, Mapping):
-            raise TypeError(
-                f"{self.of}: configurations are values by name, such as {{'C': 1.0}}; row {row}"
-                f" has {config!r}."
-            )
+        check_configuration(self.of, row, config)
         known = {k: v for k, v in config.items() if not self._is_absent(k, v)}
         if foreign := sorted(set(known) - set(self._vectors.names)):
             raise ValueError(

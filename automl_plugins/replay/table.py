@@ -50,6 +50,7 @@ class Table:
     Raises:
         ValueError: For shapes that do not fit, configurations outside the space or recorded
             twice, steps that do not ascend, negative or infinite seconds, or no finite loss.
+        TypeError: For a configuration that is not values by name.
 
     Example::
 
