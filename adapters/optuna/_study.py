@@ -264,16 +264,16 @@ class StudyReader:
     def history(self, view: View, union: UnionSpace) -> History:
         """The core's history: finished rows, then the running ones."""
         columns = self._columns_of(view, union)
-        trials, finished = columns.trials, _rows([], union)
+        trials, known = columns.trials, _rows([], union)
         if self._finished is not None:
             known_union, last, rows = self._finished  # read once: threads share the reader
             # Finished trials are only added; one that ended before the last one moves it.
             is_begun = len(rows) <= len(trials) and trials[len(rows) - 1] is last
-            finished = rows if is_begun and known_union is union else finished
-        finished = np.concatenate([finished, _rows(trials[len(finished) :], union)])
+            known = rows if is_begun and known_union is union else known
+        new = _rows([*trials[len(known) :], *view.running.trials], union)
+        rows = np.concatenate([known, new])
         if trials:
-            self._finished = union, trials[-1], finished
-        rows = np.concatenate([finished, _rows(view.running.trials, union)])
+            self._finished = union, trials[-1], rows[: len(trials)]
         vectors, missing = rows[:, 0], rows[:, 1] > 0
         return History.of_trials(columns, view.running, vectors=vectors, missing=missing)
 

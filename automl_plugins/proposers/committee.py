@@ -26,7 +26,7 @@ from automl_plugins.arrays import FloatArray
 from automl_plugins.newest import Newest
 from automl_plugins.proposers.model_based import ModelBasedProposer
 from automl_plugins.proposers.proposal import Proposal
-from automl_plugins.proposers.refits import SharedFits, digest, total_seconds
+from automl_plugins.proposers.refits import SharedFits, key_of_rows, total_seconds
 from automl_plugins.proposers.targets import is_informative
 from automl_plugins.records.history import History
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -128,7 +128,7 @@ class Committee:
     ) -> tuple[dict[str, float], float | None]:
         """Positive trust by name (sum 1), and the seconds of judging; None if it was known."""
         judged = history.first(judging_point(history.n_finished))
-        key = space, digest(judged, streams.seed)
+        key = space, key_of_rows(judged, streams.seed)
         return self._trusted.timed(key, lambda: self._judge(space, judged, streams))
 
     def _judge(self, space: VectorSpace, judged: History, streams: Streams) -> dict[str, float]:

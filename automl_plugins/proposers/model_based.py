@@ -45,7 +45,7 @@ from automl_plugins.proposers.models import (
     schedule,
 )
 from automl_plugins.proposers.proposal import Proposal, Question
-from automl_plugins.proposers.refits import SharedFits, digest, total_seconds
+from automl_plugins.proposers.refits import SharedFits, key_of_rows, total_seconds
 from automl_plugins.proposers.targets import all_alike, is_informative
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
@@ -245,7 +245,7 @@ class ModelBasedProposer:
         training = finished.first(n_fitted)
         if not is_informative(training):  # the first informative row is newer
             training, n_known = finished, len(finished)
-        key = space, digest(training, streams.seed)
+        key = space, key_of_rows(training, streams.seed)
         fitted, fit_seconds = self._fitted.timed(
             key, lambda: fit_models(settings, space, training, streams, shared)
         )
@@ -255,7 +255,7 @@ class ModelBasedProposer:
         known = finished.first(n_known)
         models, seconds = self._conditioned.timed(
             # Of the same rows known, more may have been fitted on.
-            (*key, digest(known, streams.seed)),
+            (*key, key_of_rows(known, streams.seed)),
             lambda: condition(fitted, settings, space, known, streams),
         )
         return models, total_seconds(fit_seconds, seconds)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-import numpy as np
 import numpy.typing as npt
 
 from automl_plugins.newest import Newest
@@ -30,18 +28,12 @@ def refit_point(n: int, *, conditional: bool = False) -> int:
     return n - n % (2 * step if conditional and step > 1 else step)
 
 
-def digest(history: History, seed: int) -> bytes:
-    """Digest of the rows and the seed that a model is fitted with."""
-    # Not the curves: those of a finished row, known by its number, do not change.
+def key_of_rows(history: History, seed: int) -> tuple[object, ...]:
+    """The seed and the contents of the rows that a model is fitted with."""
+    # Bytes, not a digest of them, which takes longer than to copy and compare them. Not the
+    # curves: those of a finished row, known by its number, do not change.
     columns = ("number", "vectors", "losses", "seconds", "status", "budget", "constraints")
-    return _digest(str(seed), *(getattr(history, column) for column in columns))
-
-
-def _digest(text: str, *arrays: npt.NDArray[Any]) -> bytes:
-    hasher = hashlib.blake2b(text.encode(), digest_size=16)
-    for array in arrays:
-        hasher.update(np.ascontiguousarray(array).tobytes())
-    return hasher.digest()
+    return seed, *(getattr(history, column).tobytes() for column in columns)
 
 
 def total_seconds(*parts: float | None) -> float | None:
@@ -63,6 +55,6 @@ class SharedFits:
         """``model`` fitted to ``data``, or the equal one that was fitted before."""
         # Members set nothing but the seed of these models, and what follows from their space, so
         # seed and data identify one.
-        shapes = [array.shape for array in data]
-        key = _digest(f"{getattr(model, 'random_state', None)} {shapes}", *data)
+        contents = [(array.shape, array.tobytes()) for array in data]
+        key = getattr(model, "random_state", None), contents
         return cast(M, self._newest[type(model).__name__].get(key, lambda: model.fit(*data)))

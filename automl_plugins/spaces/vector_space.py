@@ -28,8 +28,9 @@ from automl_plugins.spaces.columns import Column, random_steps, reflect
 from automl_plugins.spaces.conditions import Deactivation, deactivations, make_sound, satisfied
 
 _CONTINUOUS_BITS = 4.0  # a continuous hyperparameter weighs as much as a grid of 16 values
-# Of a hash; 2^64 over the golden ratio spreads neighbouring integers.
-_MULTIPLIER, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
+# Of a hash; the first one is 2^64 over the golden ratio, which spreads neighbouring integers.
+_MULTIPLIERS = np.array([0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93], dtype=np.uint64)
+_SHIFT = np.uint64(32)
 # Configurations drawn at once, and in all, before a forbidden region counts as the whole space.
 _MOST_AT_ONCE, _MOST_DRAWN = 1 << 15, 1 << 20
 # Neighbours by one number, and most values of a category; its features are one-hot.
@@ -379,17 +380,21 @@ class VectorSpace:
 
     def keys(self, vectors: FloatArray) -> npt.NDArray[np.uint64]:
         """A hash (n,) of each canonical vector, equal for equal configurations."""
-        columns = np.where(np.isnan(vectors.T), -1.0, vectors.T)
+        entries = np.where(np.isnan(vectors), -1.0, vectors)
         # No legal entry is anywhere near the limits; they keep the others in the range of int64.
-        np.clip(columns, -FARTHEST, FARTHEST, out=columns)
-        columns *= 2.0**40  # to be rounded to about 1e-12, below which entries differ by rounding
-        rounded = np.rint(columns, out=columns).astype(np.int64, order="C").view(np.uint64)
-        mixed = np.zeros(len(vectors), dtype=np.uint64)
-        for column in rounded:
-            mixed ^= column
-            mixed *= _MULTIPLIER
+        np.clip(entries, -FARTHEST, FARTHEST, out=entries)
+        entries *= 2.0**40  # to be rounded to about 1e-12, below which entries differ by rounding
+        mixed = np.rint(entries, out=entries).astype(np.int64).view(np.uint64)
+        mixed += self._salts  # the same value counts differently in each column
+        for multiplier in _MULTIPLIERS:
             mixed ^= mixed >> _SHIFT
-        return mixed
+            mixed *= multiplier
+        mixed ^= mixed >> _SHIFT
+        return np.asarray(mixed.sum(axis=1, dtype=np.uint64))
+
+    @cached_property
+    def _salts(self) -> npt.NDArray[np.uint64]:
+        return np.random.default_rng(0).integers(2**64, size=self.d, dtype=np.uint64)
 
     def seen(self, vectors: FloatArray, observed: npt.NDArray[np.uint64]) -> BoolArray:
         """Mask (m,) of the ``vectors`` (m, d) whose keys are among the sorted ``observed``."""
