@@ -422,3 +422,7 @@ def test_one_more_round_takes_back_the_arms_that_left_when_nothing_else_is_left(
     failed = ArmRecords.of([0, 1, 1, 1, 2], [0.9, NAN, NAN, NAN, 0.1])
     assert method.next([1, 2], failed, [first, second], streams, 5).arm == 2
     assert method.next([1], failed, [first, second], streams, 5).arm == 1
+    # Nor does the last round begin again with its only arm, if that always fails.
+    failed = ArmRecords.of([0, 0, 0, 1, 2], [NAN, NAN, NAN, 0.1, 0.2])
+    turn = method.next(range(3), failed, [first, second], streams, 5)
+    assert turn.arm == 2 and [r.index for r in turn.opened] == [2]

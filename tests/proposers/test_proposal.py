@@ -326,6 +326,17 @@ def test_proposals_that_differ_in_unused_parameters_are_copies(settings: Any) ->
     assert UNKNOWN.agrees(proposal.vector[None], fixed)[0]
 
 
+def test_of_fixed_values_of_which_all_was_tried_the_others_are_not_proposed() -> None:
+    everything = GRID.enumerate(42)
+    assert everything is not None
+    tried = everything[everything[:, 0] == 0.5]
+    history = History.of(tried, np.arange(6.0))
+    fixed = np.array([0.5, np.nan])
+    for proposer in (forest(n_startup=2), forest(n_startup=20)):
+        proposal = ask(proposer, GRID, history, STREAMS, 6, fixed)
+        assert proposal.vector[0] == 0.5
+
+
 @pytest.mark.parametrize("name", ["suggested", "factorisation"])
 def test_suggestions_that_differ_in_unused_parameters_are_copies(name: str) -> None:
     # Earlier tasks know a and b. Here a complete row has asked for b alone, and so does another.

@@ -325,12 +325,12 @@ def test_reports_at_other_steps_are_interpolated() -> None:
     ]
     rows = History.of(
         np.zeros((4, 1)),
-        [1.0, 3.0, 5.0, 1.5],
+        [1.0, 3.0, 5.0, 1.25],
         status=[C, C, C, P],
         budget=[NAN, NAN, NAN, 3.0],
         curves=[*curves, {}],
     )
-    assert effective_losses(rows)[-1] == pytest.approx(4.0)
+    assert effective_losses(rows)[-1] == pytest.approx(3.5)  # the verdict alone would be 4
 
 
 def test_steps_are_predicted_each_by_itself_and_rows_without_a_loss_are_spread() -> None:

@@ -6,7 +6,7 @@ import json
 import math
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import numpy as np
@@ -112,6 +112,8 @@ def test_times() -> None:
     moment = datetime(2020, 1, 2, 3)
     assert unix_time(moment) == moment.replace(tzinfo=UTC).timestamp()
     assert unix_time(moment, local=True) == unix_time(moment) - 9 * 3600
+    abroad = moment.replace(tzinfo=timezone(timedelta(hours=2)))
+    assert unix_time(abroad, local=True) == unix_time(abroad) == unix_time(moment) - 2 * 3600
     # Simulated clocks have no daylight saving time.
     assert unix_time(datetime(2000, 7, 1), local=True) == unix_time(datetime(2000, 7, 1))
     assert math.isnan(unix_time(None)) and math.isnan(unix_time("2020-01-02"))

@@ -24,7 +24,7 @@ from automl_plugins.spaces.ranges import (
     integer_range,
     multiples_on_a_log_scale,
 )
-from automl_plugins.spaces.scales import Steps
+from automl_plugins.spaces.scales import LogScale, Steps
 from automl_plugins.spaces.values import to_values, to_vector
 from automl_plugins.spaces.vector_space import VectorSpace
 
@@ -205,6 +205,17 @@ def test_multiples_on_a_logarithmic_scale() -> None:
     np.testing.assert_array_equal(found.to_vector(found.to_value(vector)), vector)
     stored = parse_space(json.loads(json.dumps(plain_space(space))))
     np.testing.assert_array_equal(stored["x"].to_value(unit), values)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [(20.0, 100.0, (32.0, 96.0)), (2.0, 40.0, (2.0, 32.0)), (400.0, 500.0, (400.0, 500.0))],
+)
+def test_a_part_of_multiples_begins_and_ends_with_one(
+    low: float, high: float, expected: tuple[float, float]
+) -> None:
+    part = LogScale(2.0, 500.0, step=16.0).part(low, high)
+    assert part is not None and (part.low, part.high) == expected
 
 
 def test_exact_ranges_are_stored_and_copied() -> None:
