@@ -166,6 +166,18 @@ def test_failing_and_exhausted_arms_leave() -> None:
     assert Round.from_dict(json.loads(json.dumps(second.to_dict()))) == second
 
 
+def test_reasons_say_what_was_certain_and_what_was_drawn() -> None:
+    records = ArmRecords.of([0, 1, 2], [0.9, 0.1, 0.5])
+    drawn = {}
+    for seed in range(20):
+        _, second = two_rounds(SuccessiveFiltering(40), 3, records, seed)
+        best, worst, middle = second.decisions
+        assert (best.advances, best.reason) == (True, "best")
+        assert (worst.advances, worst.reason) == (False, "worst")
+        drawn[middle.advances] = middle.reason
+    assert drawn == {True: "drawn to advance", False: "drawn to leave"}
+
+
 @pytest.mark.parametrize("score", ["mean", "maximum"])
 def test_where_all_arms_failed_the_round_says_how_often(score: Any) -> None:
     records = ArmRecords.of([0, 0, 1, 3], [NAN, NAN, NAN, 0.9])
