@@ -83,6 +83,7 @@ _GRID = 1000  # multiples of q that are listed, at most
 _LOG_GRID = 16  # the same on a log scale
 _LOG = ("loguniform", "qloguniform", "lognormal", "qlognormal")
 _NORMAL = ("normal", "qnormal", "lognormal", "qlognormal")
+_DISTRIBUTIONS = ("randint", "uniform", "quniform", *_LOG, *_NORMAL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,6 +298,11 @@ def _why_foreign(switch: Any) -> str:
 
 def _hyperparameter(label: str, node: Any) -> Hyperparameter[Any, Any]:
     """The hyperparameter of a distribution; ValueError for one that ConfigSpace cannot express."""
+    if node.name not in _DISTRIBUTIONS:
+        raise ValueError(
+            f"{label!r} is drawn from {describe(node)}, which ConfigSpace cannot express: use one"
+            " of Hyperopt's own distributions (hp.uniform, hp.choice, ...)."
+        )
     given = _constants(label, node)
     if node.name == "randint":
         return _of_randint(label, node, given)
@@ -341,11 +347,6 @@ class _Numbers:
 def _read_numbers(label: str, node: Any, given: Mapping[str, Any]) -> _Numbers:
     name, q = node.name, given.get("q")
     log = name in _LOG
-    if not (log or name in _NORMAL or name in ("uniform", "quniform")):
-        raise ValueError(
-            f"{label!r} is drawn from {describe(node)}, which ConfigSpace cannot express: use one"
-            " of Hyperopt's own distributions (hp.uniform, hp.choice, ...)."
-        )
     if q is not None and not 0 < q < math.inf:
         raise ValueError(f"q of {label!r} must be a finite number above 0, got {q!r}.")
     normal = None
@@ -417,10 +418,12 @@ def _integers(label: str, low: int, high: int, *, log: bool) -> Hyperparameter[A
 
 
 def _constants(label: str, node: Any) -> dict[str, Any]:
-    """Arguments of a distribution by name; ValueError if one depends on a hyperparameter."""
+    """Arguments of a distribution by name; ValueError if one is missing or not constant."""
     given: dict[str, Any] = {}
-    for name in ("low", "high", "mu", "sigma", "q"):
-        argument = node.arg.get(name)
+    arguments = node.arg
+    takes = [name for name in ("low", "high", "mu", "sigma", "q") if name in arguments]
+    for name in takes:
+        argument = arguments[name]
         if isinstance(argument, pyll.Apply) and depends(argument):
             raise ValueError(
                 f"{name} of {label!r} depends on other hyperparameters: {describe(argument)}. A"
@@ -437,4 +440,10 @@ def _constants(label: str, node: Any) -> dict[str, Any]:
         except OverflowError:
             raise ValueError(f"{name} of {label!r} is too large for a float.") from None
         given[name] = value
+    missing = set(takes) - set(given) - ({"high"} if node.name == "randint" else set())
+    # One argument too many, such as a step, counts as the generator.
+    if missing or isinstance(arguments["rng"], pyll.Apply):
+        raise ValueError(
+            f"{label!r} must be drawn from {node.name}({', '.join(takes)}), got {describe(node)}."
+        )
     return given

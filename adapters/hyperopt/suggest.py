@@ -30,15 +30,21 @@ _CALLED_HERE = {
 }
 
 _PASSED = ("new_ids", "domain", "trials", "seed_of_call")  # arguments that ``fmin`` passes
+_NAMED = ("new_ids", "domain", "trials", "seed")  # the same as ``tpe.suggest`` names them
+
+
+def _by_position(args: tuple[Any, ...], given: dict[str, Any]) -> tuple[Any, ...]:
+    """What ``fmin`` passes, of which ``hyperopt.mix`` and wrappers have some in ``given``."""
+    if len(args) == 3 or "trials" in given:
+        return (*args, *(given.pop(name) for name in _NAMED[len(args) :] if name in given))
+    return args
 
 
 class _WithOptions(partial[Any]):
     """A suggest function with options, among which ``seed`` wins over that of ``mix.suggest``."""
 
     def __call__(self, /, *args: Any, **keywords: Any) -> Any:
-        if len(args) == 3 and "seed" in keywords:  # as ``hyperopt.mix`` calls it
-            args = (*args, keywords.pop("seed"))
-        return super().__call__(*args, **keywords)
+        return super().__call__(*_by_position(args, keywords), **keywords)
 
 
 class Algorithm(Generic[P]):
@@ -123,13 +129,12 @@ class Algorithm(Generic[P]):
         """Called by ``fmin``, return documents; called with options only, a suggest function.
 
         Args:
-            *args: What ``fmin`` passes; ``hyperopt.mix`` passes the last as the keyword ``seed``.
+            *args: What ``fmin`` passes; by keyword with the names that ``tpe.suggest`` has.
             seed: Seed of the proposals; None takes what ``fmin`` draws from ``rstate``. Algorithms
                 that fit models keep what it drew for their first trial.
             **options: Options of the algorithm.
         """
-        if len(args) == 3 and "seed" in options:
-            args = (*args, options.pop("seed"))
+        args = _by_position(args, options)
         if args and not any(isinstance(argument, Domain) for argument in args):
             example = next((p.name for p in self.parameters()), "seed")
             raise TypeError(

@@ -313,6 +313,21 @@ def test_algorithms_may_be_mixed(algo: Any) -> None:
     assert configs(found) != configs(other)
 
 
+@pytest.mark.parametrize("algo", [gbqr, gbqr(n_startup=3), bandit], ids=["gbqr", "with", "bandit"])
+def test_arguments_of_a_call_have_the_names_of_tpe(algo: Any) -> None:
+    """So that a wrapper of ``tpe.suggest`` is one of ours."""
+
+    def named(new_ids: Any, domain: Any, trials: Any, seed: int) -> Any:
+        return algo(new_ids=new_ids, domain=domain, trials=trials, seed=seed)
+
+    def mixed(new_ids: Any, domain: Any, trials: Any, seed: int) -> Any:
+        return algo(new_ids, domain, seed=seed, trials=trials)
+
+    expected = configs(minimise(loss_of, space(), algo, 5))
+    for wrapper in (named, mixed):
+        assert configs(minimise(loss_of, space(), wrapper, 5)) == expected
+
+
 @pytest.mark.parametrize("algo", [gbqr(n_startup=3, seed=5), bandit(inner="random", seed=5)])
 def test_a_seed_of_its_own_counts_in_a_mixture_too(algo: Any) -> None:
     alone = minimise(loss_of, space(), algo, 6, seed=1)

@@ -393,6 +393,15 @@ def test_values_are_what_the_objective_is_given(seed: int) -> None:
         (lambda: hp.quniform("x", 0, 5, "a"), "q of 'x' must be a number, got 'a'"),
         (lambda: hp.normal("x", 10**400, 1), "mu of 'x' is too large for a float"),
         (lambda: hp.randint("x", 10**400), "low of 'x' is too large for a float"),
+        (
+            lambda: hp.quniform("x", 0, 10),
+            r"'x' must be drawn from quniform\(low, high, q\), got quniform\(0, 10\)",
+        ),
+        (lambda: hp.qlognormal("x", 0, 1), r"qlognormal\(mu, sigma, q\), got qlognormal\(0, 1\)"),
+        (lambda: hp.normal("x", 1), r"'x' .* normal\(mu, sigma\), got normal\(1\)"),
+        (lambda: hp.uniform("x", 0, 10, 2), r"uniform\(low, high\), got uniform\(0, 10, 2\)"),
+        (lambda: hp.randint("x", 1, 9, 2), r"randint\(low, high\), got randint\(1, 9, 2\)"),
+        (lambda: hp.randint("x"), r"'x' .* randint\(low, high\), got randint\(\)"),
     ],
 )
 def test_what_configspace_cannot_express_is_named(space: Callable[[], Any], message: str) -> None:
