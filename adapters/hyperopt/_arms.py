@@ -106,8 +106,8 @@ class Arms:
         return tuple(arm.name for arm in self.arms)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that JSON keeps unchanged."""
-        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        """Plain data that JSON keeps unchanged; bounds that are infinite are left out."""
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self, dict_factory=_finite)))
         return plain
 
     @classmethod
@@ -121,6 +121,10 @@ class Arms:
             }
             arms.append(Arm(arm["name"], parts, tuple(arm["labels"]), arm["size"]))
         return cls(tuple(arms), data["choice"], tuple(data["notes"]))
+
+
+def _finite(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: value for name, value in pairs if value not in (-math.inf, math.inf)}
 
 
 class ArmSpace:

@@ -266,8 +266,8 @@ class Interval:
     What is no number, as a user's point may have, lies in none.
     """
 
-    low: float
-    high: float
+    low: float = -math.inf
+    high: float = math.inf
 
     def __contains__(self, value: Any) -> bool:
         return self.low <= as_number(value) < self.high
