@@ -236,7 +236,7 @@ class NamedTrials:
 
 def with_named_trials(memory: Any, known: SearchSpace) -> Any:
     """A memory whose trials by name are read as those of a search space; else as it is."""
-    if not _is_by_name(memory) or not _trials_by_name(memory):
+    if not _trials_by_name(memory):
         return memory
     return NamedTrials(_read_others(memory), known).records()
 

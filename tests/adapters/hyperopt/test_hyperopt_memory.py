@@ -142,7 +142,7 @@ def test_what_trials_do_not_know_is_asked_for() -> None:
         read_task(trials, name="t")
     nameless: list[Any] = [trials, [trials]]
     for memory in nameless:
-        with pytest.raises(ValueError, match=r"memory=meta_dataset_from_trials\(\{name: trials"):
+        with pytest.raises(TypeError, match=r"pass memory=\{name of the task: its trials\}"):
             initial_trials(SPACE, memory=memory)
     with pytest.raises(TypeError, match=r"takes hyperopt\.Trials"):
         read_task(wrong, name="t", space=SPACE)
