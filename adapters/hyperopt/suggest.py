@@ -35,9 +35,10 @@ _NAMED = ("new_ids", "domain", "trials", "seed")  # the same as ``tpe.suggest`` 
 
 def _by_position(args: tuple[Any, ...], given: dict[str, Any]) -> tuple[Any, ...]:
     """What ``fmin`` passes, of which ``hyperopt.mix`` and wrappers have some in ``given``."""
-    if len(args) == 3 or "trials" in given:
-        return (*args, *(given.pop(name) for name in _NAMED[len(args) :] if name in given))
-    return args
+    named = [name for name in _NAMED[len(args) :] if name in given]
+    if len(args) + len(named) < len(_NAMED):  # a call with options only
+        return args
+    return (*args, *map(given.pop, named))
 
 
 class _WithOptions(partial[Any]):

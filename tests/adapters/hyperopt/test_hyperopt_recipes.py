@@ -44,8 +44,12 @@ from hyperopt import (
 from hyperopt.base import SONify
 from hyperopt.exceptions import AllTrialsFailed
 from hyperopt.fmin import FMinIter
+from hyperopt.sklearn import HyperoptSearchCV
 from hyperopt.utils import coarse_utcnow
 from hyperopt_runs import configs, explanation, minimise, values_of
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.svm import SVC
 
 from automl_plugins import recipes
 from automl_plugins.proposers.proposal import Proposal, Proposer, SurrogateFailure
@@ -364,6 +368,7 @@ def test_options_without_a_name_are_answered_with_one(call: Any, message: str) -
     [
         ({"alfa": 0.1}, TypeError, r"gbqr takes no argument alfa; it takes alpha, n_models"),
         ({"alfa": 0.1}, TypeError, r"Did you mean 'alpha'\?$"),
+        ({"trials": 3}, TypeError, r"gbqr takes no argument trials; it takes alpha, n_models"),
         ({"n_startup_trials": 3}, TypeError, r"\(n_startup_trials: here it is n_startup=\)"),
         ({"n_startup_jobs": 3}, TypeError, r"\(n_startup_jobs: here it is n_startup=\)"),
         ({"n_EI_candidates": 3}, TypeError, r"\(n_EI_candidates: here it is n_candidates=\)"),
@@ -414,6 +419,18 @@ def test_replays_take_them_with_options() -> None:
     assert optimizer(gbqr).name.endswith("gbqr")
     with pytest.raises(TypeError, match="alfa"):
         optimizer(gbqr, alfa=0.2)
+
+
+@pytest.mark.parametrize("algo", [quick(n_startup=2, seed=1), bandit(label="kernel")])
+def test_a_search_of_scikit_learn_takes_them(algo: Any) -> None:
+    X, y = load_iris(return_X_y=True)
+    where = {"C": hp.loguniform("C", -5, 5), "kernel": hp.choice("kernel", ["rbf", "linear"])}
+    given = HyperoptSearchCV(SVC(), where, 4, algo=algo, random_state=0, cv=3, warm_start=True)
+    copied = clone(given)  # as scikit-learn does for each fold of a nested validation
+    for one in (given, copied):
+        one.fit(X, y)
+        one.set_params(max_evals=6).fit(X, y)
+    assert len(given.trials_) == 6 and configs(given.trials_) == configs(copied.trials_)
 
 
 def test_options_given_by_call_and_partial_are_the_same() -> None:
