@@ -20,7 +20,7 @@ from hyperopt import (
 )
 from hyperopt.base import JOB_STATE_CANCEL
 
-from automl_plugins._arguments import check_kind
+from automl_plugins._arguments import check_kind, describe
 from automl_plugins.meta.alignment import AlignOptions
 from automl_plugins.meta.conversion import calendar, conform, dataset_of, require_space
 from automl_plugins.meta.dataset import MetaDataset
@@ -146,7 +146,7 @@ def meta_dataset_from_trials(
     if not isinstance(trials, Mapping):
         raise TypeError(
             "Trials do not store what was tuned: pass {name of the task: its trials}, not"
-            f" {trials!r}."
+            f" {describe(trials)}."
         )
     for own in trials.values():
         check_trials("meta_dataset_from_trials", own)

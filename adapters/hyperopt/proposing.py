@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 from hyperopt import Domain, Trials
 
 from automl_plugins import recipes
+from automl_plugins._arguments import describe
 from automl_plugins.formats import format_count
 from automl_plugins.frameworks import adapter_of
 from automl_plugins.meta.coverage import MemoryMismatch
@@ -266,8 +267,8 @@ def _read_others(memory: Any) -> Any:
             (read[name],) = records
         else:
             raise TypeError(
-                f"memory[{name!r}] must be hyperopt.Trials, got {source!r}. Searches of Optuna and"
-                " SMAC and records of tasks are taken, too."
+                f"memory[{name!r}] must be hyperopt.Trials, got {describe(source)}. Searches of"
+                " Optuna and SMAC and records of tasks are taken, too."
             )
     return read
 

@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from operator import is_
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -309,4 +310,4 @@ def source_of(document: Document) -> tuple[Any, ...]:
 
 def has_changed(document: Document, source: tuple[Any, ...]) -> bool:
     """Whether a trial has changed since it was read from ``source``."""
-    return any(a is not b for a, b in zip(source, source_of(document), strict=True))
+    return not all(map(is_, source, source_of(document)))

@@ -115,6 +115,7 @@ def test_the_task_itself_and_tasks_without_a_finished_trial_are_left_out(
         ({"memory": Path("svm")}, ValueError, "Did you mean the text 'svm'?"),
         ({"memory": Trials()}, TypeError, "pass memory={name of the task: its trials}"),
         ({"memory": {"a": 3}}, TypeError, r"memory\['a'\] must be hyperopt.Trials, got 3"),
+        ({"memory": {"a": [3] * 99}}, TypeError, r"hyperopt.Trials, got <list of 99>\. Searches"),
         ({"memory": {}}, ValueError, "no trials of another task"),
         ({"memory": {"a": Trials()}, "task": "a"}, ValueError, "no trials of another task"),
         (
