@@ -73,7 +73,7 @@ class ArmFacts:
         return facts if facts != cls() else None
 
     def __str__(self) -> str:
-        name = f"{self.parameter}={self.arm}" if self.parameter else f"arm {self.arm}"
+        name = f"{self.parameter}={self.arm}" if self.parameter else str(self.arm)
         terms = [] if self.round is None else [f"round {self.round}"]
         terms += [self.reason] if self.reason else []
         terms += [] if self.score is None else [f"score {self.score:.3g}"]

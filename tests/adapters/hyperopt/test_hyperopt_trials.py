@@ -366,6 +366,8 @@ def test_an_arm_and_why_it_was_chosen() -> None:
         f"Trial 0 was proposed by random, the sampler of its arm; arm: m={found.arm.arm} (round 1,"
         " share of BOASF)."
     )
+    cell = explain(search(boasf(max_evals=6, split=2, inner="random"), 6), 0)
+    assert cell.arm is not None and f"; arm: {cell.arm.arm} (round 1, share" in str(cell)
     drawn = explain(search(weighted, 3)).arm
     assert drawn is not None and drawn.reason == "drawn by its weight, with probability 0.5"
     chosen = explain(search(bandit(inner=gbqr(n_startup=2)), 14))

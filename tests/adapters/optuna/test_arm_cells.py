@@ -237,7 +237,7 @@ def test_proposals_lie_in_the_cell_that_was_chosen() -> None:
     assert len(set(by_name.values())) == len(by_name) and len({first, *by_name.values()}) == 32
     best = Counter(given(study)).most_common(1)[0][0]
     assert by_name[best][:3] == (False, False, False)  # where the best values are
-    assert "arm depth in [1, 4], kind" in str(explain(study.best_trial))
+    assert "; arm: depth in [1, 4], kind" in str(explain(study.best_trial))
 
 
 class Watch(RandomSampler):
