@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -142,6 +143,9 @@ def _end(trial: Document, result: Any, seconds: float) -> Document:
     if isinstance(result, float | int | np.number):
         result = {"status": STATUS_OK, "loss": float(result)}
     known = dict(result) if isinstance(result, Mapping) else {}
+    if known.get("status") == STATUS_OK:
+        with suppress(KeyError, TypeError, ValueError):  # for which Hyperopt raises then
+            known["loss"] = float(known["loss"])
     known["seconds"] = as_seconds(known.get("seconds"), seconds)
     return {
         **trial,

@@ -224,6 +224,14 @@ def test_an_exception_is_a_failed_trial_and_goes_on_its_way() -> None:
     assert len(store.runs) == 4
 
 
+@pytest.mark.parametrize("loss", [True, np.bool_(True), "1", np.array(1)])
+def test_a_loss_is_recorded_as_hyperopt_reads_it(loss: Any) -> None:
+    store = FakeStore()
+    trials = search(record(lambda _: {"status": STATUS_OK, "loss": loss}, store, "t", SPACE), 1)
+    (told,) = store.single
+    assert trials.losses() == [1.0] == [*told.losses] and told.status[0] == Status.COMPLETE
+
+
 def test_an_objective_that_asks_for_the_graph_gets_it() -> None:
     def asks(expr: Any, memo: Any, ctrl: Any) -> float:
         return float(ctrl.current_trial["tid"])
