@@ -6,7 +6,6 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, Unpack
 
@@ -33,7 +32,6 @@ from .space import (
     check_kinds,
     distributions_in,
     distributions_of,
-    snap,
     space_of_trials,
     value_in,
 )
@@ -129,15 +127,8 @@ def _labels(
 
 
 def _read_all(study: Study, trials: Sequence[FrozenTrial]) -> list[Trial]:
-    """Trials with parameters snapped to the space of the trials."""
     maximize = is_maximized(study)
-    return [
-        replace(
-            read_trial(trial, maximize=maximize),
-            config={n: snap(trial.distributions[n], v) for n, v in trial.params.items()},
-        )
-        for trial in trials
-    ]
+    return [read_trial(trial, maximize=maximize) for trial in trials]
 
 
 # --- tasks of a memory ----------------------------------------------------------------------

@@ -224,12 +224,6 @@ def _listed_value(steps: SteppedValues, i: int) -> Any:
     return steps.value(i) if steps.listed is not None else steps.low + i * steps.step
 
 
-def snap(distribution: BaseDistribution, value: Any) -> Any:
-    """A value as in ``space_of_trials``: in steps of 0.1, 0.3 is 0.30000000000000004."""
-    steps = _listed_steps(distribution) if isinstance(distribution, FloatDistribution) else None
-    return value if steps is None else _listed_value(steps, steps.index(value))
-
-
 # --- a space as distributions ----------------------------------------------------------------
 
 

@@ -301,6 +301,15 @@ def test_a_data_set_with_a_single_loss_is_not_held_out() -> None:
     assert MatrixFactorization(3, epochs=3).fit(single).scores_ == []
 
 
+@pytest.mark.parametrize("shape", [(15, 6), (6, 15)])
+def test_without_a_number_there_are_as_many_components_as_the_matrix_can_have(
+    shape: tuple[int, int],
+) -> None:
+    Y = np.random.default_rng(0).random(shape)
+    found = MatrixFactorization(None, epochs=1).fit(Y)
+    assert found.embedding_.shape == (shape[0], 6)
+
+
 AWKWARD = {
     "one data set": np.array([[0.1], [0.3], [0.2]]),
     "one pipeline": np.array([[0.1, 0.3, 0.2]]),

@@ -438,6 +438,13 @@ class TestLearners:
         np.testing.assert_allclose(signal.sum(axis=1), 1)
         assert len(np.unique(noise, axis=0)) < 8
 
+    def test_naive_bayes_of_categories_alone(self) -> None:
+        train = encoded([["u"], ["u"], ["v"], ["v"]])
+        (scores,) = learners.naive_bayes(Split(train, np.array([0, 0, 0, 1]), train, 2, 0))
+        # Priors 3/4 and 1/4; add-one frequencies of v: 2 of 5 and 2 of 3.
+        expected = np.array([0.75 * 2 / 5, 0.25 * 2 / 3])
+        np.testing.assert_allclose(scores[3], expected / expected.sum())
+
     def test_classes_absent_from_the_training_rows_score_nothing(self) -> None:
         train = encoded(np.arange(12.0)[:, None])
         split = Split(train, np.array([1] * 6 + [3] * 6), train, 5, 0)

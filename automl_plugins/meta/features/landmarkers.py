@@ -132,9 +132,8 @@ class _Sample:
         varying = [c for c in (column.take(rows) for column in self.columns) if c.varies]
         if not varying:
             raise NoValueError("no landmarkers: no column varies.")
-        if len(varying) > self.max_columns:
-            keep = rng(1).permutation(len(varying))[: self.max_columns]
-            varying = [varying[j] for j in sorted(keep)]
+        keep = sorted(rng(1).permutation(len(varying))[: self.max_columns])
+        varying = [varying[j] for j in keep]
         check()
         self._encoded = learners.encode(varying), y, learners.divide(y, _FOLDS, rng(2))
         return self._encoded
