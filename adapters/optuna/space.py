@@ -199,7 +199,7 @@ def hyperparameter_of(
         return float_range(name, low, high, log=log)
     if steps.n > 1 and not listed:
         return stepped_range(name, steps.steps)
-    values = [_listed_value(steps, i) for i in range(steps.n)]
+    values = [steps.value(i) for i in range(steps.n)]
     return Constant(name, values[0]) if steps.n == 1 else ordered(name, values)
 
 
@@ -218,10 +218,6 @@ def _listed_steps(distribution: BaseDistribution) -> SteppedValues | None:
         return None
     is_range = isinstance(distribution, IntDistribution) and distribution.step == 1
     return None if is_range and steps.listed is None else steps
-
-
-def _listed_value(steps: SteppedValues, i: int) -> Any:
-    return steps.value(i) if steps.listed is not None else steps.low + i * steps.step
 
 
 # --- a space as distributions ----------------------------------------------------------------
