@@ -9,7 +9,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from importlib import import_module
 from numbers import Integral, Real
 from typing import Any, Literal, Self, TypeVar
@@ -252,7 +252,11 @@ class ShowsArguments:
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Keep a text of the arguments before ``__init__`` sees them."""
         created = super().__new__(cls)
-        created._shown = _call(cls.__name__, cls, args, kwargs)
+        # A subclass with a construction of its own inherits the ``__signature__`` of another.
+        owner = next(base for base in cls.__mro__ if "__init__" in vars(base))
+        known = "__signature__" in vars(owner)
+        make = owner if known else partial(owner.__init__, created)  # type: ignore[misc]
+        created._shown = _call(cls.__name__, make, args, kwargs)
         return created
 
     def __repr__(self) -> str:

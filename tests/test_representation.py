@@ -140,6 +140,18 @@ def test_numbers_of_numpy_are_shown_as_numbers() -> None:
     assert shown == "GBQRSampler(alpha=0.25, seed=1)"
 
 
+class Noted(AutoSampler):  # type: ignore[misc]
+    """A sampler of a user's, with an argument of its own."""
+
+    def __init__(self, note: str, **options: Any) -> None:
+        super().__init__(**options)
+        self.note = note
+
+
+def test_a_subclass_is_shown_with_its_own_arguments() -> None:
+    assert repr(Noted("first", seed=1)) == "Noted(note='first', seed=1)"
+
+
 def test_arguments_are_not_held_and_mistakes_are_those_of_the_constructor() -> None:
     long = GBQRSampler(independent_sampler=RandomSampler(), ordinal={"x": ["a", "b"]})
     assert repr(long) == "GBQRSampler(ordinal=<dict of 1>, independent_sampler=<RandomSampler>)"
