@@ -169,6 +169,15 @@ class SeededSampler(ShowsArguments, BaseSampler):
             )
 
 
+def check_name(name: Any) -> None:
+    """Raise a TypeError for the name of a parameter that is no text, which Optuna lets pass."""
+    if not isinstance(name, str):
+        raise TypeError(
+            f"The name of a parameter must be a text, got {name!r}: pass {str(name)!r} to"
+            " trial.suggest_float, or whichever asks for it."
+        )
+
+
 def _moment(study: Study, trial: FrozenTrial) -> tuple[Any, ...]:
     """A key of a trial that is the same for every object of its study: one may ask, one tell."""
     return study.study_name, trial.number, trial.datetime_start

@@ -597,6 +597,14 @@ def test_bad_arguments(make: Callable[[], Any], error: type[Exception], words: s
         make()
 
 
+@pytest.mark.parametrize("sampler", [GBQRSampler(seed=0), BanditSampler("kind", seed=0)])
+def test_a_name_that_is_no_text_is_refused(sampler: Any) -> None:
+    """Such as that of a column: Optuna's samplers take it, as long as they need not sort it."""
+    study = optuna.create_study(sampler=sampler)
+    with pytest.raises(TypeError, match=r"name of a parameter must be a text, got 3: pass '3' to"):
+        study.optimize(lambda trial: trial.suggest_float(3, 0, 1), n_trials=1)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("declared", "objective", "message"),
     [
