@@ -135,9 +135,9 @@ class ProposerSampler(SeededSampler):
         key = _private.trial_key(study, trial)
         self._asked.pop(key, None)
         self._unawaited.pop(key, None)
-        self._store_overhead(study, trial)
         if self._independent_sampler is not None:
             self._independent_sampler.after_trial(study, trial, state, values)
+        self._store_overhead(study, trial)  # after that sampler, whose time is part of it
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
@@ -295,6 +295,7 @@ class ProposerSampler(SeededSampler):
         self, study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution
     ) -> Any:
         """The joint proposal's value of one parameter; ``ABSENT`` if there is no proposal."""
+        proposed = _private.read_proposal(trial)  # of the other sampler, if it is one of ours
         with self._turn:
             found = self._publish(study, trial, {name: distribution}, None)
             if found is None:
@@ -304,7 +305,7 @@ class ProposerSampler(SeededSampler):
             value = union.values(proposal.vector, rng)[name]
             # All others are the other sampler's to decide.
             internal = {name: float(distribution.to_internal_repr(value))}
-            _private.write_proposal(study, trial, internal)
+            _private.write_proposal(study, trial, internal | proposed)
             return value
 
     def _at_position(

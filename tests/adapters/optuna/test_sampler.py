@@ -225,15 +225,16 @@ def test_an_optimum_on_a_border_is_found(seed: int) -> None:
     assert best < optimum + 1e-3
 
 
-def test_own_time_is_no_cost_of_the_objective() -> None:
+@pytest.mark.parametrize("other", [None, GBQRSampler(seed=1)])
+def test_own_time_is_no_cost_of_the_objective(other: Any) -> None:
     class Slow(RandomForest):
         def fit(self, X: Any, y: Any) -> Slow:
             time.sleep(0.05)
             super().fit(X, y)
             return self
 
-    study = search(SurrogateSampler(surrogate=Slow(), n_startup_trials=2, seed=0), bowl, 6)
-    for trial in study.trials[3:]:
+    sampler = SurrogateSampler(Slow(), independent_sampler=other, n_startup_trials=2, seed=0)
+    for trial in search(sampler, bowl, 6).trials[3:]:
         assert trial.duration is not None
         passed = trial.duration.total_seconds()
         assert 0.0 <= read_trial(trial, maximize=False).seconds < passed - 0.05 + 1e-6
@@ -718,6 +719,19 @@ def test_the_independent_sampler_of_another_learns(monkeypatch: pytest.MonkeyPat
     assert chosen.count("c") > 0.7 * len(chosen)
     assert all(held) and len(held) == 29  # of the first trial nothing was known
     assert {explain(trial).origin for trial in study.trials} == {"independent"}
+
+
+def test_the_independent_sampler_of_another_leaves_what_that_one_proposed() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        low = 0.0 if trial.number < 8 else 9.9  # where the joint proposal is not
+        x = trial.suggest_float("x", low, 10)
+        return x + trial.suggest_float("y", 0, 1) - trial.suggest_float("z", 0, 1)
+
+    sampler = GBQRSampler(
+        independent_sampler=GBQRSampler(seed=1), warn_independent_sampling=False, seed=0
+    )
+    study = search(sampler, objective, 9)
+    assert explain(study.trials[8]).independent == ("x",)
 
 
 def test_the_independent_sampler_of_another_survives_a_model_that_fails() -> None:
