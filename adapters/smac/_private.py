@@ -11,12 +11,13 @@ import logging
 import time
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from inspect import GEN_CLOSED, getgeneratorstate, isgenerator
 from itertools import chain
 from typing import Any, Self
 
+import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
 from distributed.scheduler import KilledWorker
 from smac import HyperparameterOptimizationFacade, RunHistory, Scenario
@@ -245,7 +246,8 @@ class _Loop(SMBO):
         return super().remaining_trials + len(self._again)
 
     def reset(self) -> None:
-        """That of SMAC, which forgets all trials."""
+        """That of SMAC, which forgets all trials; the selector begins anew, too."""
+        self._intensifier.config_selector = self._intensifier.config_selector
         super().reset()
         self._trials = self._trial_generator
         self._asked.clear()
@@ -283,6 +285,14 @@ class _Loop(SMBO):
             self._again = [trial for trial in running if trial not in others]
             self._trial_generator = chain(self._take(), self._trial_generator)
         return super().optimize(**options)
+
+    def validate(self, config: Configuration, *, seed: int | None = None) -> Any:
+        """That of SMAC, which does not wait for workers of Dask, and averages no costs at all."""
+        if not isinstance(self._runner, DaskRunner):
+            return super().validate(config, seed=seed)
+        seed = self._scenario.seed if seed is None else seed
+        trials = self._intensifier.get_trials_of_interest(config, validate=True, seed=seed)
+        return np.mean([value.cost for value in self._runner.evaluate(trials)], axis=0)
 
     def _take(self) -> Iterator[TrialInfo]:
         while self._again:
@@ -380,6 +390,12 @@ class DaskRunner(DaskParallelRunner):
         trial = self._client.submit(self._single_worker.run_wrapper, trial_info=trial_info, **data)
         self._pending_trials.append(trial)
         self._submitted[trial.key] = trial_info, time.time()
+
+    def evaluate(self, trials: Sequence[TrialInfo]) -> list[TrialValue]:
+        """The results of trials that are not part of the search."""
+        run = self._single_worker.run_wrapper
+        futures = [self._client.submit(run, trial_info=trial) for trial in trials]
+        return [future.result()[1] for future in futures]
 
     def _process_pending_trials(self) -> None:
         for future in [future for future in list[Any](self._pending_trials) if future.done()]:

@@ -182,3 +182,11 @@ def test_an_exhausted_space_is_the_end_for_a_selector_of_smac(tmp_path: Path) ->
     with pytest.raises(ConfigurationSpaceExhaustedException):
         search(smac)
     assert len(search(smac)) == 2
+
+
+def test_a_search_that_is_reset_is_the_same_once_more(tmp_path: Path) -> None:
+    """SMAC's selectors go on: the last configuration is neither forgotten nor known."""
+    smac = facade(tmp_path, gbqr(**QUICK), use_default_config=True)
+    known = search(smac)
+    smac.optimizer.reset()
+    assert search(smac) == known

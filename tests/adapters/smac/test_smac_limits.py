@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -161,14 +160,6 @@ def test_a_run_is_not_continued_with_another_initial_design(tmp_path: Path, desi
     search(made(tmp_path, 8, **DESIGNS["sobol"]))
     with pytest.raises(RuntimeError, match="stopped by the user"):
         made(tmp_path, 9, **PROPOSED, initial_design=partial(design))
-
-
-@pytest.fixture
-def client() -> Iterator[Client]:
-    """Dask with workers in threads, which start at once."""
-    make: Any = Client  # which has no types
-    with make(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0") as own:
-        yield own
 
 
 @pytest.mark.parametrize("n_workers", [(1, 2), (2, 1), (2, 3)])

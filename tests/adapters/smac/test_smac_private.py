@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import smac_runs as runs
 from automl_plugins.adapters.smac import _private
 from ConfigSpace import ConfigurationSpace
+from distributed import Client
 from smac import Callback, HyperbandFacade, RandomFacade, RunHistory, Scenario
 from smac.facade.abstract_facade import AbstractFacade
 from smac.initial_design import DefaultInitialDesign
@@ -172,6 +174,25 @@ def test_an_interrupt_is_not_a_crash(tmp_path: Path) -> None:
     runner = _private._Surviving(TargetFunctionRunner(run, train, required_arguments=["seed"]))
     with pytest.raises(KeyboardInterrupt):
         runner.run_wrapper(TrialInfo(run.configspace.get_default_configuration(), seed=0))
+
+
+def test_a_configuration_is_validated_on_workers_as_without_them(
+    tmp_path: Path, client: Client
+) -> None:
+    """SMAC's runner on Dask does not wait for them, and its search takes them for its own."""
+    validated: list[Any] = []
+    workers: dict[str, Any] = {"n_workers": 2, "dask_client": client}
+    for folder, given in (("a", {}), ("b", workers)):
+        smac = runs.facade(tmp_path / folder, runs.Watched(), n_trials=4, function=noisy, **given)
+        smac.tell(smac.ask(), TrialValue(cost=1.0))
+        config = smac.scenario.configspace.get_default_configuration()
+        validated.append(smac.validate(config))
+        assert len(runs.search(smac)) == 4 and config not in smac.runhistory.get_configs()
+    assert validated[0] == validated[1] > 2.0
+
+
+def noisy(config: Any, seed: int = 0) -> float:
+    return runs.target(config) + seed
 
 
 def test_intensifiers_end_with_their_selector() -> None:
