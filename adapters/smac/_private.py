@@ -13,6 +13,7 @@ import warnings
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from inspect import GEN_CLOSED, getgeneratorstate, isgenerator
 from itertools import chain
 from typing import Any, Self
@@ -276,6 +277,16 @@ class _Loop(SMBO):
                 intensifier._next_bracket = bracket
             raise
 
+    def tell(self, info: TrialInfo, value: TrialValue, save: bool = True) -> None:
+        """That of SMAC, which takes some pickled copies of what it asked for as other trials."""
+        # With integers on a log scale, or normal distributions, ConfigSpace finds them unequal.
+        if not self._runhistory.has_config(info.config):
+            values = dict(info.config)
+            running = (trial.config for trial in self._runhistory.get_running_trials())
+            own = next((config for config in running if dict(config) == values), info.config)
+            info = replace(info, config=own)
+        super().tell(info, value, save)
+
     def optimize(self, **options: Any) -> Configuration | list[Configuration]:
         """That of SMAC."""
         if not self._intensifier.uses_cutoffs:  # which a run history does not store
@@ -401,8 +412,7 @@ class DaskRunner(DaskParallelRunner):
         for future in [future for future in list[Any](self._pending_trials) if future.done()]:
             info, began = self._submitted[future.key]
             try:
-                # Not the configuration that has travelled: with integers on a log scale, or normal
-                # distributions, ConfigSpace does not take a pickled copy for the same.
+                # Not the configuration that has travelled, see ``_Loop.tell``.
                 result = info, future.result()[1]
             except KilledWorker as error:
                 _logger.warning(f"A trial that killed its worker is treated as CRASHED: {error}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import pickle
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 import smac_runs as runs
 from automl_plugins.adapters.smac import _private
-from ConfigSpace import ConfigurationSpace
+from ConfigSpace import ConfigurationSpace, Float, Integer, Normal
 from distributed import Client
 from smac import Callback, HyperbandFacade, RandomFacade, RunHistory, Scenario
 from smac.facade.abstract_facade import AbstractFacade
@@ -193,6 +194,20 @@ def test_a_configuration_is_validated_on_workers_as_without_them(
 
 def noisy(config: Any, seed: int = 0) -> float:
     return runs.target(config) + seed
+
+
+def test_a_pickled_copy_is_told_as_what_was_asked_for(tmp_path: Path) -> None:
+    space = ConfigurationSpace(seed=0)
+    distribution = Normal(0.0, 1.0)
+    space.add(Integer("n", (1, 99), log=True), Float("z", (-3, 3), distribution=distribution))
+    smac = runs.facade(tmp_path, runs.Watched(), space=space)
+    asked = [smac.ask() for _ in range(3)]
+    copies = pickle.loads(pickle.dumps(asked))
+    assert copies[0].config != asked[0].config  # else this is not needed any more
+    for copy in reversed(copies):
+        smac.tell(copy, TrialValue(cost=1.0))
+    assert smac.runhistory.get_configs() == [trial.config for trial in asked]
+    assert (smac.runhistory.finished, smac.runhistory.running) == (3, 0)
 
 
 def test_intensifiers_end_with_their_selector() -> None:
