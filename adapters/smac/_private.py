@@ -248,6 +248,7 @@ class _Loop(SMBO):
 
     def reset(self) -> None:
         """That of SMAC, which forgets all trials; the selector begins anew, too."""
+        # SMAC's setter asks the selector for a new iterator.
         self._intensifier.config_selector = self._intensifier.config_selector
         super().reset()
         self._trials = self._trial_generator
