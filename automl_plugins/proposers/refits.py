@@ -15,17 +15,21 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", "Constraints", "Feasibility", "RunningTime")
 
+_MANY_ROWS = 512  # from here on a model sees a part of them only (``max_rows``)
+
 
 def refit_point(n: int, *, conditional: bool = False) -> int:
     """Number of finished rows that the model for ``n`` finished rows is fitted on.
 
-    Every row below 64, then every 2nd, from 128 every 4th, and so on to every 32nd from 1024: the
-    model is never more than 1/32 of the rows behind, and with a capped number of rows the cost of
-    a fit is spread over ever more proposals. A ``conditional`` model is fitted half as often from
-    64 rows on: it takes in the rows between two fits, up to the first failure.
+    Every row below 64, then every 2nd, from 128 every 4th, from 256 every 8th, from 512 every 32nd
+    and from 1024 every 64th: the model is never more than 1/32, and from 512 on 1/16, of the rows
+    behind, and with a capped number of rows the cost of a fit is spread over ever more proposals.
+    A ``conditional`` model is fitted half as often from 64 to 511 rows, too: it takes in the rows
+    between two fits, up to the first failure.
     """
     step = 1 << min(5, max(0, n.bit_length() - 6))
-    return n - n % (2 * step if conditional and step > 1 else step)
+    is_rare = n >= _MANY_ROWS or (conditional and step > 1)
+    return n - n % (2 * step if is_rare else step)
 
 
 def key_of_rows(history: History, seed: int) -> tuple[object, ...]:

@@ -175,7 +175,7 @@ def test_a_proposal_is_a_pure_function() -> None:
 
 def test_the_model_between_refits_is_that_of_the_refit_point() -> None:
     points = {0: 0, 1: 1, 63: 63, 127: 126, 128: 128, 129: 128, 255: 252, 256: 256, 259: 256}
-    points |= {511: 504, 10_015: 9_984}
+    points |= {511: 504, 543: 512, 544: 544, 1_023: 992, 1_087: 1_024, 1_088: 1_088, 10_015: 9_984}
     assert {n: refit_point(n) for n in points} == points
     history, warm = observed(SQUARE, 131), forest()
     assert propose(warm, history.first(130)).fit_seconds is not None
