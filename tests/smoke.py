@@ -58,6 +58,7 @@ BENCHMARKS = (
     "benchmark_claims.py chance --seeds 1 --n-trials 8",
     "benchmark_claims.py constraints --seeds 1 --n-trials 16",
     "benchmark_claims.py cost --every 15 --seeds 1",
+    "benchmark_claims.py long --at 5 12 --seeds 1",
     "benchmark_designs.py regret --sources svm_grid --n-jobs 1",
     "benchmark_designs.py learner --sources svm_grid --folds 2",
     "benchmark_families.py scale --families svm_grid oboe smooth",
