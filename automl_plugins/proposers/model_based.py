@@ -245,9 +245,9 @@ class ModelBasedProposer:
         training = finished.first(n_fitted)
         if not is_informative(training):  # the first informative row is newer
             training, n_known = finished, len(finished)
-        key = space, key_of_rows(training, streams.seed)
         fitted, fit_seconds = self._fitted.timed(
-            key, lambda: fit_models(settings, space, training, streams, shared)
+            (space, key_of_rows(training, streams.seed)),
+            lambda: fit_models(settings, space, training, streams, shared),
         )
         if len(training) == n_known:
             return fitted, fit_seconds
@@ -255,7 +255,7 @@ class ModelBasedProposer:
         known = finished.first(n_known)
         models, seconds = self._conditioned.timed(
             # Of the same rows known, more may have been fitted on.
-            (*key, key_of_rows(known, streams.seed)),
+            (space, len(training), key_of_rows(known, streams.seed)),
             lambda: condition(fitted, settings, space, known, streams),
         )
         return models, total_seconds(fit_seconds, seconds)
