@@ -413,8 +413,7 @@ class DaskRunner(DaskParallelRunner):
         for future in [future for future in list[Any](self._pending_trials) if future.done()]:
             info, began = self._submitted[future.key]
             try:
-                # Not the configuration that has travelled, see ``_Loop.tell``.
-                result = info, future.result()[1]
+                result = future.result()
             except KilledWorker as error:
                 _logger.warning(f"A trial that killed its worker is treated as CRASHED: {error}")
                 result = info, _make_crashed(self._crash_cost, began, error)
