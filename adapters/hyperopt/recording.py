@@ -141,7 +141,7 @@ class RecordedObjective(SearchRecorder):
 def _end(trial: Document, result: Any, seconds: float) -> Document:
     """The document as Hyperopt will store it; the result is None if the objective raised."""
     if isinstance(result, float | int | np.number):
-        result = {"status": STATUS_OK, "loss": float(result)}
+        result = {"status": STATUS_OK, "loss": result}
     known = dict(result) if isinstance(result, Mapping) else {}
     if known.get("status") == STATUS_OK:
         with suppress(KeyError, TypeError, ValueError):  # for which Hyperopt raises then

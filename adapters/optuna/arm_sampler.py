@@ -26,7 +26,7 @@ from ._arm_memory import ArmMemory, Budget, Situation
 from ._arms import Arms, Choices, Split, declared_arm
 from ._inner import Inner, InnerSamplers, Pull
 from ._study import View
-from .seeded_sampler import NOT_OURS, Cache, SeededSampler, check_name
+from .seeded_sampler import NOT_OURS, Cache, SeededSampler, check_parameter
 from .space import check_space
 from .trials import Cost, StudyColumns, check_cost
 
@@ -182,7 +182,7 @@ class ArmSampler(SeededSampler):
         param_distribution: BaseDistribution,
     ) -> Any:
         """The arm of a first trial, or the arm's sampler's value of a single parameter."""
-        check_name(param_name)
+        check_parameter(param_name)
         with self._clocked(study, trial):
             asked = self._asked(trial)
             if param_name == self.arm and self.split is None:

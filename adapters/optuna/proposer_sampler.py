@@ -30,7 +30,7 @@ from ._foresight import Foresight
 from ._steps import merged_note
 from ._study import StudyReader, View
 from ._union import UnionSpace, even_value, taken_values, value_at
-from .seeded_sampler import Cache, SeededSampler, check_name
+from .seeded_sampler import Cache, SeededSampler, check_parameter
 from .space import Distributions, check_ordinal, check_space, value_in
 from .studies import is_maximized
 from .trials import SECONDS, Cost, check_cost
@@ -202,7 +202,7 @@ class ProposerSampler(SeededSampler):
         Where this is the independent sampler of another, it proposes each known parameter, given
         the values that the trial has by then.
         """
-        check_name(param_name)
+        check_parameter(param_name)
         with self._clocked(study, trial):
             asked = self._asked.get(_private.trial_key(study, trial))
             foretold, moving = ({}, ()) if asked is None else (asked.foretold, asked.moving)

@@ -169,7 +169,7 @@ class SeededSampler(ShowsArguments, BaseSampler):
             )
 
 
-def check_name(name: Any) -> None:
+def check_parameter(name: Any) -> None:
     """Raise a TypeError for the name of a parameter that is no text, which Optuna lets pass."""
     if not isinstance(name, str):
         raise TypeError(

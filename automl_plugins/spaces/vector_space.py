@@ -385,16 +385,12 @@ class VectorSpace:
         np.clip(entries, -FARTHEST, FARTHEST, out=entries)
         entries *= 2.0**40  # to be rounded to about 1e-12, below which entries differ by rounding
         mixed = np.rint(entries, out=entries).astype(np.int64).view(np.uint64)
-        mixed += self._salts  # the same value counts differently in each column
+        mixed += _MULTIPLIERS[0] * np.arange(1, self.d + 1, dtype=np.uint64)  # columns differ
         for multiplier in _MULTIPLIERS:
             mixed ^= mixed >> _SHIFT
             mixed *= multiplier
         mixed ^= mixed >> _SHIFT
         return np.asarray(mixed.sum(axis=1, dtype=np.uint64))
-
-    @cached_property
-    def _salts(self) -> npt.NDArray[np.uint64]:
-        return np.random.default_rng(0).integers(2**64, size=self.d, dtype=np.uint64)
 
     def seen(self, vectors: FloatArray, observed: npt.NDArray[np.uint64]) -> BoolArray:
         """Mask (m,) of the ``vectors`` (m, d) whose keys are among the sorted ``observed``."""
