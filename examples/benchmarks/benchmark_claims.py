@@ -31,6 +31,7 @@ from common import by_search, mean_regrets, run_command
 from optuna.samplers import BaseSampler, CmaEsSampler, RandomSampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState
 from recorded_tables import oboe
+from smooth_functions import SMOOTH
 
 from automl_plugins.replay import Method, replay
 
@@ -297,39 +298,24 @@ def cost(every: int = 6, seeds: int = 3, n_jobs: int = 1) -> None:
 # --- long searches --------------------------------------------------------------------------
 
 
-def _rotated(trial: optuna.Trial, d: int) -> np.ndarray:
-    """The distance from an optimum, on other axes than those of the parameters."""
-    Q, _ = np.linalg.qr(np.random.default_rng(d).standard_normal((d, d)))
-    return Q @ (np.array([trial.suggest_float(f"x{i}", -3, 3) for i in range(d)]) - 0.7)
-
-
-def _waves(x: np.ndarray) -> float:
-    return float((x**2 - 3 * np.cos(2 * np.pi * x) + 3).sum())
-
-
-def rastrigin(trial: optuna.Trial) -> float:
-    """A bowl with waves, of 6 numbers."""
-    return _waves(_rotated(trial, 6))
-
-
-def rosenbrock(trial: optuna.Trial) -> float:
-    """A curved valley, of 8 numbers."""
-    x = np.array([trial.suggest_float(f"x{i}", -1.5, 2.5) for i in range(8)])
-    return float((100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum())
-
-
-def ackley(trial: optuna.Trial) -> float:
-    """A funnel with waves, of 10 numbers."""
-    x = _rotated(trial, 10)
-    waves = math.exp(np.cos(2 * np.pi * x).mean())
-    return math.e + 20 - 20 * math.exp(-0.2 * math.sqrt((x**2).mean())) - waves
-
-
 def waves_in_branches(trial: optuna.Trial) -> float:
     """8 branches, each a bowl with waves of 3 numbers."""
     branch = trial.suggest_categorical("branch", range(8))
     x = np.array([trial.suggest_float(f"{branch}.{i}", -3, 3) for i in range(3)])
-    return branch + _waves(x - 0.7 + 0.15 * branch)
+    x += 0.15 * branch - 0.7
+    return float(branch + (x**2 - 3 * np.cos(2 * np.pi * x) + 3).sum())
+
+
+def smooth(name: str, trial: optuna.Trial) -> float:
+    """One of the smooth functions, on the unit cube."""
+    function, d = SMOOTH[name]
+    return function(np.array([trial.suggest_float(f"x{i}", 0, 1) for i in range(d)]))
+
+
+LONG: dict[str, Callable[[optuna.Trial], float]] = {
+    **{name: partial(smooth, name) for name in ("rastrigin_5", "rosenbrock_8", "ackley_12")},
+    "waves_in_branches": waves_in_branches,
+}
 
 
 def long(
@@ -343,18 +329,17 @@ def long(
         "AutoSampler": lambda seed: AutoSampler(seed=seed),
     }
     print(f"{'function':17s} {'sampler':12s} {' '.join(f'{n:>7d}' for n in at)}")
-    functions = rastrigin, rosenbrock, ackley, waves_in_branches
-    for function, (name, make) in product(functions, samplers.items()):
-        if function is waves_in_branches and name == "CmaEsSampler":
+    for function, (name, make) in product(LONG, samplers.items()):
+        if function == "waves_in_branches" and name == "CmaEsSampler":
             continue  # which draws the parameters of a branch at random
         logs = []
         for seed in range(first_seed, first_seed + seeds):
             study = optuna.create_study(sampler=make(seed))
-            study.optimize(function, n_trials=max(at))
+            study.optimize(LONG[function], n_trials=max(at))
             best = np.minimum.accumulate([trial.values[0] for trial in study.trials])
             logs.append(np.log(best[np.array(at) - 1]))
         shown = " ".join(f"{value:7.3g}" for value in np.exp(np.mean(logs, axis=0)))
-        print(f"{function.__name__:17s} {name:12s} {shown}", flush=True)
+        print(f"{function:17s} {name:12s} {shown}", flush=True)
 
 
 if __name__ == "__main__":

@@ -76,6 +76,7 @@ def report(
     families: Sequence[str] = tuple(FAMILIES),
     methods: Sequence[str] = (),
     floor: float = FLOOR,
+    budgets: Sequence[int] = (),
     out: Path = FOLDER,
 ) -> None:
     """Print mean and geometric mean regret, on the searches that all the methods made."""
@@ -83,8 +84,8 @@ def report(
     made = sorted(families_of(curves))
     for name in families:
         shown = [m for f, m in made if f == name and (not methods or m in methods)]
-        n, table = family_table(curves, times, shown, name, floor) if shown else (0, None)
-        if table is not None:
+        if shown:
+            n, table = family_table(curves, times, shown, name, floor, budgets)
             print(f"\n{name}: {n} blocks\n{table.to_string()}")
 
 

@@ -18,7 +18,6 @@ from family_searches import SCALES, read_results
 
 BUDGETS = (10, 20, 30, 50)
 LAST = 60  # trials on smooth functions
-LONGEST = 100  # trials of any search
 FLOOR = 0.1  # percent: in geometric means, a regret is at least this
 SMOOTH = "smooth"
 FUNCTIONS = (SMOOTH, "bbob_2", "bbob_5", "bbob_10")  # whose regret is a logarithm
@@ -41,10 +40,11 @@ def read_curves(folder: Path, half: str) -> tuple[pd.DataFrame, pd.Series[float]
     best = scales["best"].to_dict()
     for r in found:  # a search may beat what random configurations of a surrogate have found
         best[r["task"]] = min([best[r["task"]], *(loss for _, loss in r["improvements"][-1:])])
+    longest = max((r["n_trials"] for r in found), default=0)
     keys, curves, times = [], [], []
     for r in found:
         low, high = best[r["task"]], float(scales["worst"][r["task"]])
-        losses = np.full(LONGEST, math.nan if math.isnan(high) else high)
+        losses = np.full(longest, math.nan if math.isnan(high) else high)
         for trial, loss in r["improvements"]:
             losses[trial - 1 :] = loss
         losses[r["n_trials"] :] = math.nan
@@ -56,7 +56,7 @@ def read_curves(folder: Path, half: str) -> tuple[pd.DataFrame, pd.Series[float]
         )
         times.append(1e3 * r["proposing"] / r["n_trials"])
     index = pd.MultiIndex.from_tuples(keys, names=[*SEARCH, "method"])
-    frame = pd.DataFrame(curves, index, range(1, LONGEST + 1))
+    frame = pd.DataFrame(curves, index, range(1, longest + 1))
     return frame[~index.duplicated(keep="last")], pd.Series(times, index)[
         ~index.duplicated(keep="last")
     ]
