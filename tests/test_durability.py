@@ -16,7 +16,7 @@ from known_runs import write_records
 from sqlalchemy.dialects import postgresql
 
 from automl_plugins.meta import TaskRecord
-from automl_plugins.meta.store import MetaStore, rows, schema
+from automl_plugins.meta.store import MetaStore, schema
 from automl_plugins.replay.journal import Journal
 
 
@@ -129,13 +129,6 @@ class Listening:
     def execute(self, statement: Any, *_: Any) -> Any:
         self.said.append(" ".join(str(statement.compile(dialect=self.dialect)).split()))
         return type("Result", (), {"scalar": lambda self: 7})()
-
-
-def test_writers_of_an_artifact_take_turns_on_postgresql() -> None:
-    connection = Listening()
-    assert rows.save_artifact(connection, "iris", "model", "1", b"x")  # type: ignore[arg-type]
-    assert connection.said[0].endswith("FOR UPDATE")
-    assert len(connection.said) == 3
 
 
 def test_makers_of_the_tables_take_turns_on_postgresql(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,6 @@ from automl_plugins.meta import MetaStore
 from automl_plugins.meta.factorization import MatrixFactorization
 from automl_plugins.meta.files import read_records
 from automl_plugins.meta.sources import read_memory
-from automl_plugins.meta.store import rows
 from automl_plugins.replay import read_runs
 from automl_plugins.replay.config import replay_config
 from automl_plugins.replay.journal import Journal
@@ -142,21 +141,6 @@ def test_no_reader_unpickles(name: str, tmp_path: Path) -> None:
     assert not marker.exists()
     with pytest.raises(OSError, match="File exists"):  # and it would have been noticed
         pickle.loads(evil), pickle.loads(evil)
-
-
-def test_no_artifact_of_a_store_is_unpickled(tmp_path: Path) -> None:
-    marker = tmp_path / "was here"
-    arrays = tmp_path / "arrays.npz"
-    np.savez(arrays, a=np.array([Evil(marker)], dtype=object))
-    with MetaStore(tmp_path / "runs.db") as store:
-        store.describe("iris")
-        for content in (arrays.read_bytes(), pickle.dumps(Evil(marker))):
-            store._database.write(
-                lambda c, content=content: rows.save_artifact(c, "iris", "a", "1", content)  # type: ignore[misc]
-            )
-            with pytest.raises(RuntimeError, match="did not write"):
-                store.load_artifact("iris", "a", version="1")
-    assert not marker.exists()
 
 
 def test_who_may_hand_over_hyperopts_pickle_is_told_so() -> None:

@@ -12,18 +12,17 @@ bounded, and nothing in it is believed before it was checked.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import lzma
 import os
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
-from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -212,23 +211,6 @@ def _excess(data: bytes) -> str:
     return ""
 
 
-def pack_arrays(arrays: Mapping[str, Any]) -> bytes:
-    """Arrays by name as the content of an npz file; TypeError for objects, which need pickle."""
-    for name in arrays:
-        check_text(name, "The name of an array")
-    plain = {name: np.asarray(array) for name, array in arrays.items()}
-    for name, array in plain.items():
-        if array.dtype.hasobject:
-            raise TypeError(f"{name} is an array of objects; numbers and text can be stored.")
-    file = io.BytesIO()
-    # As ``np.savez_compressed``, to which an array must not be called ``file``.
-    with ZipFile(file, "w", ZIP_DEFLATED) as archive:
-        for name, array in plain.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
-                np.lib.format.write_array(entry, array, allow_pickle=False)
-    return file.getvalue()
-
-
 def read_arrays(file: IO[bytes]) -> dict[str, npt.NDArray[Any]]:
     """The arrays by name of an npz file; ValueError for a damaged one, objects, or too much."""
     try:
@@ -236,7 +218,6 @@ def read_arrays(file: IO[bytes]) -> dict[str, npt.NDArray[Any]]:
             size = sum(entry.file_size for entry in archive.infolist())
             if size > _LARGEST_ARRAYS:
                 raise ValueError(f"{size >> 20} MB of arrays, {_LARGEST_ARRAYS >> 20} MB at most")
-            # For ``np.load`` an array may have the name of another with ".npy" at the end.
             return {
                 name.removesuffix(".npy"): np.lib.format.read_array(archive.open(name))
                 for name in archive.namelist()

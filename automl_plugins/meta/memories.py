@@ -7,7 +7,7 @@ import logging
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 
@@ -23,9 +23,6 @@ from automl_plugins.spaces.vector_space import VectorSpace
 
 from .sources import Known, Memory, names_of, open_memory, read_memory
 
-if TYPE_CHECKING:
-    from .store import MetaStore
-
 _logger = logging.getLogger(__name__)
 
 
@@ -33,11 +30,9 @@ class AlignedMemory(ABC):
     """A memory that aligns itself to search spaces.
 
     Attributes:
-        store: Keeps results computed from the tasks; None keeps them in this process only.
         logger: Takes messages on the memory during the search.
     """
 
-    store: MetaStore | None = None
     logger: logging.Logger = _logger
 
     @abstractmethod
@@ -103,11 +98,9 @@ class TaskMemory(AlignedMemory):
         chosen: bool = True,
         logger: logging.Logger = _logger,
     ) -> None:
-        #: Keeps what was computed of the tasks, if the memory is a store.
-        self.store = cast("MetaStore", memory) if hasattr(memory, "save_artifact") else None
         is_path = isinstance(memory, str | os.PathLike) and memory not in LEARNERS
         #: Whether it is a store, or its path or address: others may record into it meanwhile.
-        self.is_store = is_path or self.store is not None
+        self.is_store = is_path or hasattr(memory, "searches")
         self.growing = growing
         self.chosen = chosen
         self.logger = logger

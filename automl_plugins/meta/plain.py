@@ -22,9 +22,6 @@ from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.choices import DECODERS, ENCODERS
 from automl_plugins.spaces.values import choices_of, plain
 
-#: Name of what was computed from the runs of several tasks, and is kept with one of them.
-OF_SEVERAL_TASKS = "two_stage_sources"
-
 _DEPTH = 10  # of conditions: the time that ConfigSpace takes doubles with each further one
 
 PLAIN_TYPES = frozenset({str, int, float, bool, type(None)})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import logging
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,21 +12,15 @@ import numpy as np
 
 from automl_plugins import surrogates
 from automl_plugins.arrays import FloatArray
-from automl_plugins.meta.plain import OF_SEVERAL_TASKS, digest
 from automl_plugins.newest import Newest
 
 if TYPE_CHECKING:
-    from automl_plugins.meta.dataset import MetaDataset
     from automl_plugins.meta.memories import AlignedMemory
     from automl_plugins.meta.meta_learner import MetaLearner
     from automl_plugins.spaces.vector_space import VectorSpace
     from automl_plugins.surrogates import Blended, Sources, TwoStageTransfer
-    from automl_plugins.surrogates.gaussian_process import Kernel
-
-_logger = logging.getLogger(__name__)
 
 _KEPT = 5_000  # predictions that are remembered
-_FIT = 1  # raised when ``Sources.fit`` learns something else from the same runs
 Made = TypeVar("Made", bound="TwoStageTransfer | Blended")
 
 
@@ -62,10 +55,7 @@ class _Template(ABC, Generic[Made]):
 class TransferTemplate(_Template["TwoStageTransfer"]):
     """Makes ``TwoStageTransfer`` surrogates; the first stage is fitted once for each space.
 
-    Processes of earlier tasks are kept in this process. Of a memory that was given as a
-    ``MetaStore``, not as its path or address, they are also kept there, where the next search
-    finds them. Arguments and their errors are those of ``TwoStageTransfer``, or of
-    ``TwoStageTransfer.paper``.
+    Arguments and their errors are those of ``TwoStageTransfer``, or of ``TwoStageTransfer.paper``.
     """
 
     _learnt = "sources"
@@ -88,36 +78,8 @@ class TransferTemplate(_Template["TwoStageTransfer"]):
         return vectors[np.sort(first)]
 
     def _learn(self, space: VectorSpace) -> Sources:
-        dataset, store = self.memory.on(space), self.memory.store
         kernel, max_rows = self._surrogate.kernel, self._surrogate.max_rows
-        if store is None:
-            return surrogates.Sources.fit(dataset, kernel=kernel, max_rows=max_rows)
-        from automl_plugins.meta.store import StoreError
-
-        # A store keeps an artifact with one task: what is of all is kept with the first.
-        place = dataset.tasks[0].name, OF_SEVERAL_TASKS
-        version = _version(dataset, kernel, max_rows)
-        try:
-            kept = store.load_artifact(*place, version=version)
-            if kept is not None:
-                return surrogates.Sources.from_arrays(kept)
-        except (StoreError, ValueError, TypeError) as error:  # damaged, or somebody else's
-            _logger.info(f"The first stage of TST in {store} cannot be used: {error}")
-        sources = surrogates.Sources.fit(dataset, kernel=kernel, max_rows=max_rows)
-        try:
-            store.save_artifact(*place, sources.arrays(), version=version)
-        except StoreError as error:  # it can be computed again
-            _logger.info(f"The first stage of TST could not be kept in {store}: {error}")
-        return sources
-
-
-def _version(dataset: MetaDataset, kernel: Kernel, max_rows: int) -> str:
-    """Hash of all that the first stage is learnt from, and of how."""
-    tasks = [(task.name, sorted(task.meta_features.items())) for task in dataset.tasks]
-    # Vectors of two spaces may be equal where their features are not, such as those of steps.
-    features = dataset.vector_space.features(dataset.vectors)
-    columns = (dataset.task, features, dataset.losses, dataset.status)
-    return digest(_FIT, kernel, max_rows, tasks, *(column.tobytes() for column in columns))
+        return surrogates.Sources.fit(self.memory.on(space), kernel=kernel, max_rows=max_rows)
 
 
 class LearnedLosses:

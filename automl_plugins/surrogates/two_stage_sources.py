@@ -8,12 +8,11 @@ their processes are the columns of one linear system. "RW" is Rasmussen and Will
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 
 from automl_plugins._arguments import check_choice, check_integer
@@ -190,39 +189,6 @@ class Sources:
         if wanted is not None:
             out[~wanted] = 0.0
         return out
-
-    # --- as plain arrays ----------------------------------------------------------------------
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything as arrays of numbers and text, for ``MetaStore.save_artifact``."""
-        out = {name: np.asarray(value) for name, value in vars(self).items() if name != "groups"}
-        out["n_groups"] = np.array(len(self.groups))
-        for i, group in enumerate(self.groups):
-            out |= {f"group{i}_{name}": values for name, values in vars(group).items()}
-        return out
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
-        """The reverse of ``arrays``.
-
-        Raises:
-            ValueError: If an array is missing.
-        """
-        try:
-            known: dict[str, Any] = {
-                f.name: arrays[f.name] for f in fields(cls) if f.name != "groups"
-            }
-            known["groups"] = tuple(
-                Group(*(arrays[f"group{i}_{field.name}"] for field in fields(Group)))
-                for i in range(int(arrays["n_groups"]))
-            )
-        except KeyError as error:
-            raise ValueError(f"These arrays are not Sources: {error} is missing.") from None
-        for name in ("names", "meta_feature_names"):
-            known[name] = tuple(known[name].tolist())
-        known |= {"n_features": int(known["n_features"]), "kernel": str(known["kernel"])}
-        check_choice("kernel", known["kernel"], KERNELS)
-        return cls(**known)
 
 
 def _same_configurations(memory: EarlierTasks, useful: Sequence[int]) -> list[IndexArray]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 from contextlib import nullcontext
 from dataclasses import fields
 from pathlib import Path
@@ -502,3 +504,27 @@ def test_single_precision_changes_hardly_anything(monkeypatch: pytest.MonkeyPatc
     assert float(np.abs(single_mean - mean).max()) < 1e-2 * float(std.min())
     np.testing.assert_allclose(single_std, std, rtol=1e-2)
     assert not np.array_equal(single_std, std)
+
+
+def test_a_bomb_of_arrays_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    for content in (_bomb(), _packed_object()):
+        path.write_bytes(content)
+        with pytest.raises(FactorizationFileError, match="damaged"):
+            MatrixFactorization.load(path)
+
+
+def _bomb() -> bytes:
+    """An npz file that says it holds 4 GB."""
+    file = io.BytesIO()
+    np.savez_compressed(file, a=np.zeros(3))
+    with zipfile.ZipFile(file) as archive:
+        size = archive.infolist()[0].file_size.to_bytes(4, "little")
+    head, _, last = file.getvalue().rpartition(size)  # of the archive's directory
+    return head + (2**32 - 2).to_bytes(4, "little") + last
+
+
+def _packed_object() -> bytes:
+    file = io.BytesIO()
+    np.savez(file, a=np.array([Path], dtype=object))
+    return file.getvalue()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import lzma
 import subprocess
@@ -34,8 +33,6 @@ from known_runs import assert_same, write_records
 from automl_plugins.meta import TaskRecord, files
 from automl_plugins.meta.files import (
     VERSION,
-    pack_arrays,
-    read_arrays,
     read_records,
 )
 from automl_plugins.meta.plain import parse_space, plain_item, plain_space
@@ -142,14 +139,6 @@ def test_a_text_of_numpy_names_a_hyperparameter(tmp_path: Path) -> None:
     write_records(tmp_path / "a.json", [TaskRecord("t", [{name: 1}], np.zeros(1))])
     ((found,),) = (record.configurations for record in read_records(tmp_path / "a.json"))
     assert found == {"x": 1} and [*map(type, found)] == [str]
-
-
-def test_arrays_of_any_name_come_back() -> None:
-    given = {"file": np.arange(3), "arr_0": np.array(["a"]), "allow_pickle": np.zeros((2, 0))}
-    found = read_arrays(io.BytesIO(pack_arrays(given)))
-    assert {name: array.tolist() for name, array in found.items()} == {
-        name: array.tolist() for name, array in given.items()
-    }
 
 
 def space_of_choices(*choices: Any) -> ConfigurationSpace:

@@ -25,7 +25,7 @@ from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.meta.store import MetaStore, StoreError, rows
 from automl_plugins.records.trial import Status
 
-TABLES = ["meta_tasks", "meta_spaces", "meta_searches", "meta_runs", "meta_artifacts"]
+TABLES = ["meta_tasks", "meta_spaces", "meta_searches", "meta_runs"]
 
 
 @pytest.fixture(scope="session")
@@ -207,29 +207,10 @@ def test_names_that_no_store_can_have_are_refused(
         "search ": lambda: store.delete_search(wrong),
         "task": lambda: store.delete_search("s", task=wrong),
         "task ": lambda: store.delete_task(wrong),
-        "task  ": lambda: store.load_artifact(wrong, "n", version="1"),
-        "name": lambda: store.load_artifact("t", wrong, version="1"),
-        "version": lambda: store.load_artifact("t", "n", version=wrong),
-        "version ": lambda: store.save_artifact("t", "n", {}, version=wrong),
-        "task   ": lambda: store.save_artifact(wrong, "n", {}, version="1"),
     }
     for argument, call in calls.items():
         with pytest.raises(error, match=f"^{argument.strip()} {words}"):
             call()
-
-
-def test_artifacts(store: MetaStore) -> None:
-    store.describe("iris")
-    arrays = {"weights": np.arange(6.0).reshape(2, 3), "names": np.array(["a", "bc"])}
-    arrays |= {"names.npy": np.zeros(3), "file": np.ones(())}
-    store.save_artifact("iris", "surrogate", {"weights": [0]}, version="1")
-    store.save_artifact("iris", "surrogate", arrays, version="2")
-    assert store.load_artifact("iris", "surrogate", version="1") is None
-    assert store.load_artifact("wine", "surrogate", version="2") is None
-    found = store.load_artifact("iris", "surrogate", version="2")
-    assert found is not None and found.keys() == arrays.keys()
-    for name, array in arrays.items():
-        np.testing.assert_array_equal(found[name], array)
 
 
 # --- nothing wrong gets in ----------------------------------------------------------------
@@ -285,9 +266,6 @@ WRONG: list[tuple[Act, type[Exception], str]] = [
     (lambda s: s.delete_search("x", task="iris"), ValueError, "in the task 'iris'"),
     (lambda s: s.describe("iris", meta_features=[1, 2]), TypeError, "numbers by name"),
     (lambda s: s.describe("iris", tags="x"), TypeError, "tags takes texts by name; got"),
-    (lambda s: s.save_artifact("iris", "a", {"x": [s]}, version="1"), TypeError, "of objects"),
-    (lambda s: s.save_artifact("iris", "a", {"\0": [1]}, version="1"), ValueError, "of an array"),
-    (lambda s: s.save_artifact("new", "a", {"x": [1]}, version="1"), ValueError, "no task 'new'"),
     (lambda s: s.import_(__file__), ValueError, "not a file of recorded runs"),
     (lambda s: s.export("x.json", ["new"]), ValueError, "has no task 'new'"),
     (lambda s: s.records(["iri"]), ValueError, "has no task 'iri'; it has 1: iris"),
@@ -358,13 +336,11 @@ def test_names_are_never_sql(store: MetaStore) -> None:
         given = record(name, framework=name, tags={name: name}, meta_features={name: 1.0})
         given = dataclasses.replace(given, configurations=[{name: name, "i": i} for i in range(5)])
         assert store.add(given, search=name, keys=[f"{name}{i}" for i in range(5)]) == 5
-        store.save_artifact(name, name, {"a": np.arange(3.0)}, version=name)
     assert [task.name for task in store.tasks()] == HOSTILE
     for name in HOSTILE:
         (found,) = store.records([name], framework=name, search=name, tags={name: name})
         assert found.configurations[0] == {name: name, "i": 0} and found.framework == name
         assert found.meta_features == {name: 1.0}
-        assert store.load_artifact(name, name, version=name) is not None
     for left, name in enumerate(HOSTILE, start=1):
         assert store.delete_search(name) == 5 and store.delete_task(name) == 0
         assert len(store.tasks()) == len(HOSTILE) - left
@@ -378,21 +354,16 @@ def test_deleting_a_task_leaves_nothing_of_it(store: MetaStore) -> None:
     before = contents(store)
     store.add(record(space=space(9)))
     store.record("iris", {"x": 1}, 0.1)
-    store.save_artifact("iris", "surrogate", {"a": [1.0]}, version="1")
     assert store.delete_task("iris") == 6
     assert contents(store) == before
 
 
-def test_deleting_a_search_takes_what_was_computed_along(store: MetaStore) -> None:
+def test_deleting_a_search(store: MetaStore) -> None:
     store.add(record(), search="a")
     store.add(record(draw=1, n=3), search="b")
     store.add(record("wine"), search="b")
-    for task in ("iris", "wine"):
-        store.save_artifact(task, "surrogate", {"a": [1.0]}, version="1")
     assert store.delete_search("b", task="iris") == 3
     assert [(i.task, i.search) for i in store.searches()] == [("iris", "a"), ("wine", "b")]
-    assert store.load_artifact("iris", "surrogate", version="1") is None
-    assert store.load_artifact("wine", "surrogate", version="1") is not None
     assert store.delete_search("b") == 5
     assert [t.name for t in store.tasks()] == ["iris", "wine"]
 

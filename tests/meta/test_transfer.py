@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import copy
 import pickle
-import sqlite3
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from ConfigSpace import Categorical, ConfigurationSpace, OrdinalHyperparameter
+from ConfigSpace import Categorical, ConfigurationSpace
 from sklearn.base import clone
 
-from automl_plugins.meta import MetaDataset, MetaLearner, MetaStore, TaskRecord, transfer
+from automl_plugins.meta import MetaDataset, MetaLearner, TaskRecord
 from automl_plugins.meta.memories import TaskMemory
 from automl_plugins.meta.transfer import BlendedTemplate, LearnedLosses, TransferTemplate
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -85,45 +83,6 @@ def test_meta_features_weigh_the_tasks() -> None:
     assert shares["task 0.8"] > max(shares["task 0.2"], shares["task 0.3"])
 
 
-def test_a_store_keeps_the_first_stage(tmp_path: Path, fits: Mock) -> None:
-    with MetaStore(tmp_path / "memory.db") as store:
-        for record in SOURCES:
-            store.add(record)
-        expected = TransferTemplate(TaskMemory(store)).for_space(SPACE).fit(X, Y).predict(GRID)
-        kept = TransferTemplate(TaskMemory(store)).for_space(SPACE)
-        np.testing.assert_allclose(kept.fit(X, Y).predict(GRID), expected, rtol=1e-12)
-        assert fits.call_count == 1
-        # Another kernel, another memory: nothing that was kept fits.
-        TransferTemplate(TaskMemory(store), paper=True).for_space(SPACE)
-        TransferTemplate(TaskMemory(store, task="task 0.8")).for_space(SPACE)
-        store.add(records(0.5)[0])
-        TransferTemplate(TaskMemory(store)).for_space(SPACE)
-        assert fits.call_count == 4
-
-
-@pytest.mark.parametrize("deleted", ["task", "search"])
-def test_what_a_store_keeps_is_deleted_with_any_of_its_tasks(tmp_path: Path, deleted: str) -> None:
-    """It holds runs of all of them, and is kept with the first."""
-    path = tmp_path / "memory.db"
-
-    def kept() -> list[str]:
-        with sqlite3.connect(path) as connection:
-            return [name for (name,) in connection.execute("SELECT name FROM meta_artifacts")]
-
-    with MetaStore(path) as store:
-        for record in SOURCES:
-            store.add(record, search=f"search of {record.name}")
-        first, *_, last = (record.name for record in SOURCES)
-        store.save_artifact(first, "own", {"a": [1.0]}, version="1")
-        TransferTemplate(TaskMemory(store)).for_space(SPACE)
-        assert sorted(kept()) == ["own", "two_stage_sources"]
-        if deleted == "task":
-            store.delete_task(last)
-        else:
-            store.delete_search(f"search of {last}")
-        assert kept() == ["own"]
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -135,37 +94,6 @@ def test_what_a_store_keeps_is_deleted_with_any_of_its_tasks(tmp_path: Path, del
 def test_illegal_options_are_refused_at_once(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         TransferTemplate(TaskMemory(MEMORY), **options)
-
-
-def test_what_is_kept_is_told_apart_by_all_that_it_depends_on(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def version(dataset: MetaDataset, kernel: Any = "se", max_rows: int = 300) -> str:
-        return transfer._version(dataset, kernel, max_rows)
-
-    first = version(MEMORY)
-    assert first == version(MetaDataset.from_records(MEMORY.records(), UNIT))
-    changed = [
-        replace(MEMORY, losses=MEMORY.losses + np.arange(len(MEMORY))),
-        replace(MEMORY, vectors=MEMORY.vectors[::-1].copy()),
-        replace(MEMORY, status=np.where(np.arange(len(MEMORY)) == 3, 2, MEMORY.status)),
-        MEMORY.without("task 0.3"),
-    ]
-    versions = {first, *map(version, changed)}
-    versions |= {version(MEMORY, "matern52"), version(MEMORY, "se", 200)}
-    monkeypatch.setattr(transfer, "_FIT", 0)
-    versions.add(version(MEMORY))
-    assert len(versions) == 8
-
-
-def test_steps_with_equal_vectors_are_told_apart() -> None:
-    short, long = ConfigurationSpace(), ConfigurationSpace()
-    short.add(OrdinalHyperparameter("n", [1, 2, 4]))
-    long.add(OrdinalHyperparameter("n", [2**i for i in range(9)]))
-    record = TaskRecord("t", [{"n": 1}, {"n": 2}, {"n": 4}], np.array([3.0, 1.0, 2.0]))
-    one, other = (MetaDataset.from_records([record], space) for space in (short, long))
-    np.testing.assert_array_equal(one.vectors, other.vectors)
-    assert transfer._version(one, "se", 300) != transfer._version(other, "se", 300)
 
 
 # --- blended optimisation ---------------------------------------------------------------------

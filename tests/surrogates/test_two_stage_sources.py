@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 from automl_plugins.arrays import FloatArray
-from automl_plugins.meta import MetaDataset, MetaStore, TaskRecord
+from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.surrogates.gaussian_process import KERNELS, Kernel
 from automl_plugins.surrogates.two_stage_sources import Sources
 
@@ -156,15 +155,10 @@ def test_other_parameters_come_aligned() -> None:
     assert predicted.shape == (2, 7) and np.isfinite(predicted).all()
 
 
-def test_same_arrays_same_sources(memory: MetaDataset, tmp_path: Path) -> None:
+def test_same_runs_same_sources(memory: MetaDataset) -> None:
     sources, X = Sources.fit(memory), some(memory)
-    store = MetaStore(tmp_path / "memory.db")
-    store.describe("low")
-    store.save_artifact("low", "sources", sources.arrays(), version="1")
-    kept = store.load_artifact("low", "sources", version="1")
-    assert kept is not None
-    copies = (Sources.from_arrays(kept), pickle.loads(pickle.dumps(sources)), Sources.fit(memory))
-    for other in (*copies, copy.deepcopy(sources)):
+    copies = (pickle.loads(pickle.dumps(sources)), Sources.fit(memory), copy.deepcopy(sources))
+    for other in copies:
         np.testing.assert_array_equal(other.predict(X), sources.predict(X))
         assert other.names == sources.names
         assert (other.kernel, other.n_features) == (sources.kernel, sources.n_features)
@@ -176,7 +170,3 @@ def test_errors_teach(memory: MetaDataset) -> None:
         Sources.fit(memory, kernel="rbf")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="max_rows must be an integer >= 2"):
         Sources.fit(memory, max_rows=1)
-    with pytest.raises(ValueError, match=r"These arrays are not Sources: .* is missing"):
-        Sources.from_arrays({})
-    with pytest.raises(ValueError, match="kernel must be one of"):
-        Sources.from_arrays(Sources.fit(memory).arrays() | {"kernel": np.array("rbf")})

@@ -12,7 +12,6 @@ from numbers import Real
 from typing import Any, Self, Unpack
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
 from automl_plugins._arguments import check_finite, check_kind
@@ -23,11 +22,10 @@ from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.files import (
     StoredSearch,
     check_replaceable,
-    pack_arrays,
     read_searches,
     write_searches,
 )
-from automl_plugins.meta.plain import check_name, check_text, check_texts, plain_float, plain_task
+from automl_plugins.meta.plain import check_texts, plain_float, plain_task
 from automl_plugins.meta.tasks import MetaTask, read_names
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
@@ -44,9 +42,8 @@ class MetaStore:
 
     Kept are: tasks (name, meta-features, tags), the search spaces, searches (framework, seed) and
     their runs (configuration, loss, seconds, status, budget, time of the end), in tables whose
-    names begin with ``meta_``; and arrays that were computed from runs (``save_artifact``), such
-    as the first stage of TST. Nothing else, in particular no data and no code; ``delete_task`` and
-    ``delete_search`` remove it for good.
+    names begin with ``meta_``. Nothing else, in particular no data and no code; ``delete_task``
+    and ``delete_search`` remove it for good.
 
     Any number of threads and processes may read and write at once. Each method that writes is one
     transaction (``import_`` one for each search): it happens in full or not at all, so a writer
@@ -229,7 +226,7 @@ class MetaStore:
         return count
 
     def delete_search(self, search: str, *, task: str | None = None) -> int:
-        """Delete the runs of a search, and what was computed from them; returns how many runs.
+        """Delete the runs of a search; returns how many.
 
         ``task`` is the task to delete it from; None deletes it from all.
 
@@ -269,28 +266,6 @@ class MetaStore:
             else:  # a task of which no run is known has no search either
                 self._database.write(partial(rows.describe, task=added.task, keep=True))
         return count
-
-    def save_artifact(
-        self, task: str, name: str, arrays: Mapping[str, Any], *, version: str
-    ) -> None:
-        """Keep arrays that were computed from the runs of a task, in place of earlier ones.
-
-        Args:
-            task: Name of the task.
-            name: What they are, such as "surrogate"; unique in the task.
-            arrays: Arrays of numbers or text by name, a text.
-            version: What they depend on; asked for again by ``load_artifact``.
-
-        Raises:
-            TypeError: For an array of objects.
-            ValueError: If there is no such task.
-        """
-        check_name(name, "The name of an artifact")
-        check_text(version, "version")
-        check_texts(task=task)
-        content = pack_arrays(arrays)
-        if not self._database.write(lambda c: rows.save_artifact(c, task, name, version, content)):
-            raise ValueError(f"{self} has no task {task!r}.")
 
     # --- reading ------------------------------------------------------------------------------
 
@@ -377,13 +352,6 @@ class MetaStore:
             if keep(t) and t.name not in searched
         ]
         write_searches(path, [*map(StoredSearch, bare), *found])
-
-    def load_artifact(
-        self, task: str, name: str, *, version: str
-    ) -> dict[str, npt.NDArray[Any]] | None:
-        """The arrays of ``save_artifact``; None without any of this version."""
-        check_texts(task=task, name=name, version=version)
-        return self._database.read(lambda c: rows.load_artifact(c, task, name, version))
 
     # --- itself -------------------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ each other in a circle.
 
 from __future__ import annotations
 
-import io
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -22,9 +21,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Row
 
 from automl_plugins._arguments import check_integer
-from automl_plugins.meta.files import DAMAGE, StoredSearch, read_arrays
+from automl_plugins.meta.files import DAMAGE, StoredSearch
 from automl_plugins.meta.plain import (
-    OF_SEVERAL_TASKS,
     check_name,
     check_text,
     digest,
@@ -41,7 +39,7 @@ from automl_plugins.meta.union import union_space
 from automl_plugins.records.task_record import TaskRecord
 
 from .connection import StoreError
-from .schema import artifacts, runs, searches, spaces, tasks
+from .schema import runs, searches, spaces, tasks
 
 _MOST_ROWS = 10_000  # read at once, unless one search has more
 _MOST_SEARCHES = 500  # asked for at once
@@ -182,8 +180,6 @@ def delete_task(connection: Connection, name: str) -> int | None:
         return None
     of_task = sa.select(searches.c.id).where(searches.c.task_id == task)
     count = _count_runs(connection, of_task)
-    # What was computed from several tasks was computed from this one, too.
-    connection.execute(artifacts.delete().where(artifacts.c.name == OF_SEVERAL_TASKS))
     connection.execute(tasks.delete().where(tasks.c.id == task))
     _delete_unused_spaces(connection)
     return count
@@ -191,16 +187,13 @@ def delete_task(connection: Connection, name: str) -> int | None:
 
 def delete_search(connection: Connection, name: str, task: str | None) -> int | None:
     """``MetaStore.delete_search``; returns the number of runs, None if there is no search."""
-    query = sa.select(searches.c.id, searches.c.task_id).where(searches.c.name == name)
+    query = sa.select(searches.c.id).where(searches.c.name == name)
     if task is not None:
         query = query.join(tasks, tasks.c.id == searches.c.task_id).where(tasks.c.name == task)
-    found = connection.execute(query.order_by(searches.c.task_id)).all()
-    if not found:
+    ids = connection.execute(query.order_by(searches.c.task_id)).scalars().all()
+    if not ids:
         return None
-    ids = [row.id for row in found]
     count = _count_runs(connection, ids)
-    of_tasks = artifacts.c.task_id.in_({row.task_id for row in found})
-    connection.execute(artifacts.delete().where(of_tasks | (artifacts.c.name == OF_SEVERAL_TASKS)))
     connection.execute(searches.delete().where(searches.c.id.in_(ids)))
     _delete_unused_spaces(connection)
     return count
@@ -392,40 +385,3 @@ def _read_runs(
     columns = {name: np.array(column, dtype=np.float64) for name, column in measured.items()}
     columns["status"] = np.array(status, dtype=np.int64)
     return np.array(search, dtype=np.int64), configurations, columns, keys[0] if keys else []
-
-
-# --- what was computed ------------------------------------------------------------------------
-
-
-def save_artifact(
-    connection: Connection, task: str, name: str, version: str, content: bytes
-) -> bool:
-    """Put an artifact in the place of an earlier one; False if there is no such task."""
-    # The lock is what lets two writers take turns.
-    query = sa.select(tasks.c.id).where(tasks.c.name == task).with_for_update()
-    task_id = connection.execute(query).scalar()
-    if task_id is None:
-        return False
-    c = artifacts.c
-    connection.execute(artifacts.delete().where(c.task_id == task_id, c.name == name))
-    connection.execute(
-        artifacts.insert().values(task_id=task_id, name=name, version=version, content=content)
-    )
-    return True
-
-
-def load_artifact(
-    connection: Connection, task: str, name: str, version: str
-) -> dict[str, npt.NDArray[Any]] | None:
-    """The arrays that ``pack_arrays`` packed; None without any of this version."""
-    c = artifacts.c
-    query = (
-        sa.select(c.content)
-        .join(tasks, tasks.c.id == c.task_id)
-        .where(tasks.c.name == task, c.name == name, c.version == version)
-    )
-    content = connection.execute(query).scalar()
-    if content is None:
-        return None
-    with _intact():
-        return read_arrays(io.BytesIO(content))

@@ -86,17 +86,6 @@ runs = sa.Table(
     sa.UniqueConstraint("search_id", "key"),
 )
 
-artifacts = sa.Table(
-    "meta_artifacts",
-    metadata,
-    _id(),
-    _parent("task_id", "meta_tasks"),
-    _text("name"),
-    _text("version"),
-    sa.Column("content", sa.LargeBinary, nullable=False),  # npz of plain arrays
-    sa.UniqueConstraint("task_id", "name"),
-)
-
 
 def prepare_tables(database: Database, *, make: bool = True) -> None:
     """Make the tables of a new store, in one transaction.

@@ -119,7 +119,6 @@ def test_memories_in_every_form(tmp_path: Path) -> None:
         for given in (records, store, tmp_path / "store.db", f"sqlite:///{tmp_path / 'store.db'}"):
             found = read_sources(given)
             assert found.memory.names == ("task 0", "task 1")
-            assert found.memory.store is (store if given is store else None)
     assert read_sources(dataset).memory.names == ("a", "b")
     assert read_sources(dataset).foresight.distributions == {
         "x": FloatDistribution(-5, 5),
