@@ -8,7 +8,6 @@ that ``PartialFixedSampler`` fixes, or to ask whether a distribution contains a 
 from __future__ import annotations
 
 import copy
-import json
 import math
 import weakref
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -34,7 +33,6 @@ _PROPOSAL = f"{_PREFIX}:proposal"
 _POSITIONS = f"{_PREFIX}:positions"
 _SOURCES = f"{_PREFIX}:sources"
 _MAX_NAMED = 500  # sources with a share of their own; MySQL keeps 64 KiB of an attribute
-_PART = 30_000  # characters of an attribute, in which quotes count twice
 _SHOWN = {  # dashboards sort and plot plain values only
     "member": f"{_PREFIX}:member",
     "bound": f"{_PREFIX}:predicted_bound",
@@ -288,22 +286,13 @@ def _arm_facts_key(within: str) -> str:
 def write_rounds(
     study: Study, trial: FrozenTrial, arm: str, rounds: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Store the rounds of successive filtering that were opened for a trial, in parts."""
-    text = json.dumps(list(rounds))
-    for i, start in enumerate(range(0, len(text), _PART)):
-        _write(study, trial, f"{_PREFIX}:rounds:{arm}:{i}", text[start : start + _PART])
+    """Store the rounds of successive filtering that were opened for a trial."""
+    _write(study, trial, f"{_PREFIX}:rounds:{arm}", list(rounds))
 
 
 def read_rounds(trial: FrozenTrial, arm: str) -> list[dict[str, Any]]:
-    """What ``write_rounds`` stored; empty if nothing or not all of it is there yet."""
-    parts: list[str] = []
-    while (part := trial.system_attrs.get(f"{_PREFIX}:rounds:{arm}:{len(parts)}")) is not None:
-        parts.append(part)
-    try:
-        # A retried trial begins with the parts of another one, perhaps with more of them.
-        return list(json.JSONDecoder().raw_decode("".join(parts))[0]) if parts else []
-    except ValueError:  # another worker is still writing
-        return []
+    """What ``write_rounds`` stored; empty if nothing."""
+    return list(trial.system_attrs.get(f"{_PREFIX}:rounds:{arm}") or [])
 
 
 def write_rung(study: Study, trial: FrozenTrial, rung: int, outcome: Mapping[str, Any]) -> None:

@@ -120,15 +120,6 @@ def test_many_arms_fit_into_a_relational_storage(tmp_path: Path) -> None:
     assert len(arm_report(again).rounds) == 1
 
 
-def test_half_a_round_is_no_round() -> None:
-    study = run(boasf(n_trials=30), 3)
-    trial = study.ask()
-    key = "automl_plugins:rounds:algorithm:0"
-    study._storage.set_trial_system_attr(trial._trial_id, key, '[{"index": 1, "lim')
-    assert len(arm_report(study).rounds) == 1
-    assert alike(trial) > 0
-
-
 # --- budgets --------------------------------------------------------------------------------
 
 
