@@ -87,6 +87,7 @@ class ArmMemory(StudyReader):
         # By arm, the volume of its space, and the space.
         self._volumes: dict[int, Newest[float]] = defaultdict(Newest)
         self._unions: dict[int, Newest[UnionSpace]] = defaultdict(Newest)
+        self.copies: dict[int | None, BaseSampler] = {}  # by arm, of a sampler that was given
         self.asked: BaseDistribution | None = None  # with which a trial served here asked for arms
 
     def _forget(self) -> None:
@@ -94,8 +95,6 @@ class ArmMemory(StudyReader):
         self.arms: Arms | None = self._at_first  # once they are known
         self._grids: dict[int, Newest[Grid | None]] = defaultdict(Newest)
         self._storages: dict[int, _private.ArmStorage] = {}
-        # By arm, of a sampler that was given, if they can be made anew from the trials, too.
-        self.copies: dict[int | None, BaseSampler] = {}
         self.owner: dict[int, int | None] = {}  # arm of each finished trial, by its number
         # By arm, the newest distribution of each other parameter that its complete and pruned
         # trials asked for, and that can vary.

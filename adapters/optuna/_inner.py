@@ -24,13 +24,12 @@ from ._arms import Arms, Choices
 from ._steps import Numeric
 from ._union import UnionSpace
 from .proposer_sampler import ProposerSampler
-from .seeded_sampler import Cache, SeededSampler
+from .seeded_sampler import SeededSampler
 from .space import Distributions, single_value
 
 Factory = Callable[..., BaseSampler]
 Inner = BaseSampler | Factory | None
 Copies = dict[int | None, BaseSampler]  # by arm; that of None serves trials without one
-_MAX_COPIES = 1024  # of a sampler, in all arms of all studies
 _REDRAWS = 3  # further draws where the arm has tried the configuration
 _PART = 1e-3  # Optuna's samplers divide by parts of a range down to this share of its width
 
@@ -66,11 +65,6 @@ class InnerSamplers:
         self._inner = inner
         self.default = inner is None  # whether the samplers are not the user's
         self.streams = streams
-        given = _private.base_sampler(inner) if isinstance(inner, BaseSampler) else None
-        self._is_ours = isinstance(given, SeededSampler)
-        # Of samplers of other packages, whose random states cannot be restored from the trials.
-        self._copies: Cache[_private.ArmKey, BaseSampler] = Cache()
-        self._has_dropped = False  # whether a copy was dropped whose study may still go on
 
     @cached_property
     def name(self) -> str:
@@ -78,36 +72,13 @@ class InnerSamplers:
         sampler = self._inner if isinstance(self._inner, BaseSampler) else self._fresh(1, 0)
         return type(sampler).__name__
 
-    def of_trial(
-        self, key: _private.ArmKey, seen: Study, copies: Copies, n_arms: int, number: int
-    ) -> BaseSampler:
-        """The sampler of trial ``number`` in the arm of ``key``, of which it sees the trials.
-
-        Copies of a sampler of this package are in ``copies``, which leave with the study: they
-        hold its trials, and follow from them.
-        """
+    def of_trial(self, arm: int | None, copies: Copies, n_arms: int, number: int) -> BaseSampler:
+        """The sampler of trial ``number`` in an arm; ``copies`` are those of a sampler given."""
         if not isinstance(self._inner, BaseSampler):
             return self._fresh(n_arms, self.streams.integer("inner", number))
-        if not self._is_ours:
-            return self._copies.of(key, lambda: self._copy(seen), _MAX_COPIES)
-        arm = key[-1]
         if arm not in copies:
             copies.setdefault(arm, copy.deepcopy(self._inner))
         return copies[arm]
-
-    def _copy(self, seen: Study) -> BaseSampler:
-        """A new copy for an arm, whose trials it sees."""
-        for key in list(self._copies):
-            if key[0]() is None:  # a study that is loaded again has another storage
-                self._copies.pop(key, None)
-        self._has_dropped |= len(self._copies) >= _MAX_COPIES
-        made: BaseSampler = copy.deepcopy(self._inner)  # type: ignore[assignment]
-        if self._has_dropped and any(
-            t.state.is_finished() and _private.read_arm_facts(t)
-            for t in seen.get_trials(deepcopy=False)
-        ):
-            made.reseed_rng()  # else it repeats the configurations of the copy that was dropped
-        return made
 
     def of_name(self, sampler: BaseSampler, n_arms: int, index: Sequence[int]) -> BaseSampler:
         """The sampler of a single parameter of a trial whose sampler is ``sampler``.
@@ -124,7 +95,7 @@ class InnerSamplers:
         ``copies`` are those that ``of_trial`` was given.
         """
         if isinstance(self._inner, BaseSampler):
-            for sampler in (self._inner, *self._copies.copy().values(), *copies):
+            for sampler in (self._inner, *copies):
                 sampler.reseed_rng()
 
     def _fresh(self, n_arms: int, seed: int) -> BaseSampler:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import math
-import weakref
 from collections.abc import Callable, Container, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, cast
@@ -41,7 +40,6 @@ _SHOWN = {  # dashboards sort and plot plain values only
 
 TrialKey = tuple[int, int, int]
 StudyKey = tuple[int, int, str, str]
-ArmKey = tuple[weakref.ref[Any], StudyKey, int | None]  # None is of trials without an arm
 
 
 def trial_key(study: Study, trial: FrozenTrial) -> TrialKey:
@@ -56,14 +54,6 @@ def study_key(study: Study) -> StudyKey:
     """
     directions = "/".join(direction.name for direction in study.directions)
     return id(study._storage), study._study_id, study.study_name, directions
-
-
-def arm_key(study: Study, arm: int | None) -> ArmKey:
-    """Identity of an arm of a study in this process, also in a cache that outlives the storage.
-
-    The reference to it keeps nothing alive, and equals none to a later object with its ``id``.
-    """
-    return weakref.ref(study._storage), study_key(study), arm
 
 
 def storage_of(study: Study) -> Any:

@@ -176,12 +176,12 @@ class BanditSampler(ArmSampler):
         policy: A policy of ``automl_plugins.bandits``; None is ``MaxUCB()``, which seeks the arm
             with the best maximum.
         inner: Sampler inside the arms. An instance: every arm gets a copy, whose random state is
-            lost with the process, as always in Optuna, and with a storage that is made anew. A
-            sampler class, or a function of a seed that returns a sampler: every trial gets one
-            with its own seed, so that a resumed study continues as if it had never stopped. None
-            is Optuna's TPE with 10 random trials for each arm, fewer if there are more than four
-            arms. Another sampler of arms may be inside; if only some of the outer arms ask for
-            its parameter, declare that in its ``search_space``.
+            lost with the process, as always in Optuna, with a storage that is made anew and after
+            16 other studies. A sampler class, or a function of a seed that returns a sampler:
+            every trial gets one with its own seed, so that a resumed study continues as if it had
+            never stopped. None is Optuna's TPE with 10 random trials for each arm, fewer if there
+            are more than four arms. Another sampler of arms may be inside; if only some of the
+            outer arms ask for its parameter, declare that in its ``search_space``.
         **options: See ``WeightedModelSampler``.
 
     Raises:

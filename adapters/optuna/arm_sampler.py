@@ -239,8 +239,7 @@ class ArmSampler(SeededSampler):
             seen = known.study_of(study, arms, arm)
             grid = None if view is None else known.grid(view, arms, arm)
         n_arms = 1 if arms is None else len(arms)
-        own = _private.arm_key(study, arm)
-        sampler = self._samplers.of_trial(own, seen, known.copies, n_arms, trial.number)
+        sampler = self._samplers.of_trial(arm, known.copies, n_arms, trial.number)
         if isinstance(sampler, GridSampler | BruteForceSampler):
             grid = None  # they repeat nothing, and want to be asked in the objective's order
         return Pull(

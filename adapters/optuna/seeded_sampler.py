@@ -49,15 +49,12 @@ class Cache(dict[K, V]):
         for old in list(self)[:-_MAX_TRIALS] if len(self) > _MAX_TRIALS else ():
             self.pop(old, None)
 
-    def of(self, key: K, make: Callable[[], V], most: int | None = None) -> V:
-        """The entry of a study, made if it is new; of more than ``most``, the oldest are dropped.
-
-        None is the number of studies that are remembered.
-        """
+    def of(self, key: K, make: Callable[[], V]) -> V:
+        """The entry of a study, made if it is new; the oldest studies are dropped."""
         found = self.get(key)
         if found is None:
             found = self.setdefault(key, make())
-            for old in list(self)[: -(most or _MAX_STUDIES)]:
+            for old in list(self)[:-_MAX_STUDIES]:
                 self.pop(old, None)
         return found
 

@@ -132,4 +132,5 @@ def arm_choices(*choices: Any) -> dict[str, BaseDistribution]:
 
 def spies(sampler: Any) -> dict[int | None, Spy]:
     """The spies inside the arms; that of None was asked before its arm was known."""
-    return {arm: spy for (*_, arm), spy in sampler._samplers._copies.items()}
+    (known,) = sampler._studies.values()
+    return dict(known.copies)

@@ -20,7 +20,6 @@ from automl_plugins.adapters.optuna import (
     BOASFSampler,
     GBQRSampler,
     WeightedModelSampler,
-    _inner,
     _private,
     arm_report,
     explain,
@@ -38,7 +37,6 @@ from optuna.samplers import (
     RandomSampler,
     TPESampler,
 )
-from optuna.storages import InMemoryStorage
 from optuna.trial import TrialState, create_trial
 
 from automl_plugins.bandits import AlwaysBest
@@ -165,9 +163,8 @@ def test_the_start_up_scales_with_the_arms() -> None:
     made = [vars(tpe(k)(seed=0)) for k in (1, 2, 4, 5, 8, 12, 16, 100)]
     assert [known["_n_startup_trials"] for known in made] == [10, 10, 10, 8, 5, 4, 3, 3]
     sampler = BanditSampler(policy=Even(), seed=0)
-    study = run(sampler, 2, zoo)
-    key = _private.arm_key(study, 1)
-    fresh = sampler._samplers.of_trial(key, study, {}, 16, 5)
+    run(sampler, 2, zoo)
+    fresh = sampler._samplers.of_trial(1, {}, 16, 5)
     assert isinstance(fresh, TPESampler) and fresh._n_startup_trials == 3
 
 
@@ -556,34 +553,6 @@ def test_copies_of_an_instance_leave_with_their_study(
     # Each has four: of three arms, and of the first trial before they were known. A study that is
     # forgotten as the last one begins may have its copies yet.
     assert alive <= 1 + 3 * 4
-
-
-def test_many_studies_in_turns_keep_their_copies_of_an_instance() -> None:
-    """Each study is searched as if it were alone; no copy starts again at a turn."""
-    alone = run(even(inner=RandomSampler(seed=0)), 8, alike)
-    sampler = even(inner=RandomSampler(seed=0))
-    studies = [optuna.create_study(sampler=sampler) for _ in range(20)]
-    for _ in range(8):
-        for study in studies:
-            study.optimize(alike, n_trials=1)
-    assert all(params(study) == params(alone) for study in studies)
-
-
-def test_a_copy_that_more_studies_have_pushed_out_repeats_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(_inner, "_MAX_COPIES", 6)
-    sampler, storage = even(inner=RandomSampler(seed=0)), InMemoryStorage()
-    names = [str(i) for i in range(4)]
-    # One after the other, new studies are all searched alike.
-    studies = [run(sampler, 5, alike, storage=storage, study_name=name) for name in names]
-    assert all(params(study) == params(studies[0]) for study in studies)
-    for _ in range(5):
-        for study in studies:
-            study.optimize(alike, n_trials=1)
-    assert len(sampler._samplers._copies) == 6
-    for study in studies:
-        assert len({(t.params["algorithm"], t.params["x"]) for t in study.trials}) == 10
 
 
 def test_pickles_and_deep_copies_begin_with_the_instance_as_it_was_given() -> None:

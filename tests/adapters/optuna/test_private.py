@@ -75,16 +75,6 @@ def test_brackets_of_a_study_are_the_study_itself() -> None:
     assert _private.trial_key(study, frozen) == _private.trial_key(bracket, frozen)
 
 
-def test_an_arm_is_told_from_that_of_a_later_storage_in_the_same_place(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(_private, "id", lambda _: 7, raising=False)
-    study, other = (optuna.create_study(study_name="s") for _ in range(2))
-    assert _private.study_key(study) == _private.study_key(other)
-    assert _private.arm_key(study, 0) == _private.arm_key(study, 0) != _private.arm_key(study, 1)
-    assert _private.arm_key(study, 0) != _private.arm_key(other, 0)
-
-
 def test_the_whole_of_an_arm_has_the_trials_of_all_brackets() -> None:
     study = search(RandomSampler(seed=0), lambda t: t.suggest_float("x", 0, 1), 9)
     pruner: Any = optuna.pruners.HyperbandPruner(max_resource=9)
