@@ -8,15 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from automl_plugins._arguments import describe, repeated
 from automl_plugins.addresses import as_path
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Key = tuple[str, str, int]  # table, method, seed
-
-_ENTRY = {"table": str, "method": str, "seed": int, "end": int}  # of a finished run
 
 
 class Journal:
@@ -58,13 +55,18 @@ class Journal:
             _append(self._log, json.dumps(settings) + "\n")
 
     def _resume(self, settings: dict[str, Any]) -> None:
+        content = self._log.read_bytes()
+        complete = content[: content.rfind(b"\n") + 1]  # a crash may have cut the last line
         try:
-            text = self._log.read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            raise self._damaged(f"no replay wrote its byte {error.start}") from None
-        complete = text[: text.rfind("\n") + 1]  # a crash may have cut the last line
-        first, *lines = complete.splitlines()
-        stored = self._line(first, {})
+            lines = [json.loads(line) for line in complete.decode().splitlines()]
+            stored, entries = dict(lines[0]), lines[1:]
+            keys = [(e["table"], e["method"], e["seed"]) for e in entries]
+            end = self._end = int(entries[-1]["end"]) if entries else 0
+        except (ValueError, TypeError, KeyError) as error:
+            raise ValueError(
+                f"{self._log} is damaged, no replay wrote it so ({error}). Restore a copy of it,"
+                f" or delete it and {self.path.name} to begin anew."
+            ) from None
         changed = [
             f"{key} {stored.get(key)!r}, now {settings.get(key)!r}"
             for key in sorted(stored.keys() | settings.keys())
@@ -75,18 +77,13 @@ class Journal:
                 f"{self.path} holds runs with {'; '.join(changed)}: continue with the same"
                 " settings, or choose another file."
             )
-        entries = [self._line(line, _ENTRY) for line in lines]
         seen = {(e["table"], e.get("data")) for e in entries}
         if other := sorted(t for t, data in seen if data and self._digests.get(t, data) != data):
             raise ValueError(
                 f"{self.path} holds runs on table {', '.join(other)} as it was before its records"
                 " changed (or its search space): choose another file."
             )
-        keys = [(e["table"], e["method"], e["seed"]) for e in entries]
-        if twice := repeated(keys):
-            raise self._damaged(f"it has the run {twice[0]!r} twice")
         size = self._size()
-        end = self._end = entries[-1]["end"] if entries else 0
         if size < end:
             what = f"has {size} bytes of {end} written: it was cut or changed"
             raise ValueError(
@@ -95,25 +92,9 @@ class Journal:
             )
         if size > end:
             os.truncate(self.path, end)
-        if complete != text:
-            os.truncate(self._log, len(complete.encode()))
+        if complete != content:
+            os.truncate(self._log, len(complete))
         self.done = set(keys)
-
-    def _line(self, text: str, kinds: Mapping[str, type]) -> dict[str, Any]:
-        """A line of the journal; ValueError for one that was not written here."""
-        try:
-            line = json.loads(text)
-        except (ValueError, RecursionError):
-            line = None
-        if not isinstance(line, dict) or any(type(line.get(n)) is not k for n, k in kinds.items()):
-            raise self._damaged(f"no replay wrote its line {describe(text)}")
-        return line
-
-    def _damaged(self, what: str) -> ValueError:
-        return ValueError(
-            f"{self._log} is damaged: {what}. Restore a copy of it, or delete it and"
-            f" {self.path.name} to begin anew."
-        )
 
     def _size(self) -> int:
         return self.path.stat().st_size if self.path.exists() else 0

@@ -340,10 +340,7 @@ def test_finished_runs_that_were_cut_are_noticed(tmp_path: Path) -> None:
         run(at_random, TABLES[:2], path=path)
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["{}", "[1]", "x", '{"table": "one", "method": "at_random", "seed": 0, "end": "9"}'],
-)
+@pytest.mark.parametrize("line", ["{}", "[1]", "x"])
 @pytest.mark.parametrize("place", [0, 2])
 def test_a_journal_of_something_else_is_told(line: str, place: int, tmp_path: Path) -> None:
     path, journal = tmp_path / "runs.csv", tmp_path / "runs.csv.journal"
@@ -356,23 +353,14 @@ def test_a_journal_of_something_else_is_told(line: str, place: int, tmp_path: Pa
     assert path.read_bytes() == before
 
 
-def test_a_journal_with_a_run_twice_or_other_bytes_is_told(tmp_path: Path) -> None:
+def test_a_journal_with_other_bytes_is_told(tmp_path: Path) -> None:
     path, journal = tmp_path / "runs.csv", tmp_path / "runs.csv.journal"
     run(at_random, TABLES[0], seed=[0, 1], path=path)
-    written, before = journal.read_bytes(), path.read_bytes()
-    for there, damaged, message in (
-        (b'"seed": 1', b'"seed": 0', r"damaged: it has the run \('one', 'at_random', 0\) twice"),
-        (
-            b"at_random",
-            b"at_r\xc0ndom",
-            r"journal is damaged: no replay wrote its byte \d+\. Rest",
-        ),
-    ):
-        assert there in written
-        journal.write_bytes(written.replace(there, damaged))
-        with pytest.raises(ValueError, match=message):
-            run(at_random, TABLES[0], seed=[0, 1], path=path)
-        assert path.read_bytes() == before
+    before = path.read_bytes()
+    journal.write_bytes(journal.read_bytes().replace(b"at_random", b"at_r\xc0ndom"))
+    with pytest.raises(ValueError, match=r"journal is damaged.*0xc0.*Restore a copy"):
+        run(at_random, TABLES[0], seed=[0, 1], path=path)
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(
