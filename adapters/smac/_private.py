@@ -35,7 +35,6 @@ from smac.runner.dask_runner import DaskParallelRunner
 from smac.utils.numpyencoder import NumpyEncoder
 
 from automl_plugins.logs import hidden
-from automl_plugins.meta.memories import AlignedMemory
 from automl_plugins.spaces.values import is_same_space
 
 from .continuing import BEGUN, continuation
@@ -80,36 +79,6 @@ class Model(AbstractModel):
             self._configspace = configspace
 
 
-class _LateLogger(logging.Logger):
-    """``smac.automl_plugins``, but less than warnings wait until a facade has set up logging.
-
-    Parts that speak when they are made are made before the facade.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(_logger.name)
-        self._waiting: list[logging.LogRecord] | None = []
-
-    def handle(self, record: logging.LogRecord) -> None:
-        """That of ``smac.automl_plugins``, which decides by its level, now or later."""
-        if self._waiting is not None and record.levelno < logging.WARNING:
-            self._waiting.append(record)
-        elif _logger.isEnabledFor(record.levelno):
-            _logger.handle(record)
-
-    def begin(self) -> None:
-        """Say what has waited; nothing waits from now on."""
-        waiting, self._waiting = self._waiting, None
-        for record in waiting or ():
-            self.handle(record)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _LateLogger, ()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> _LateLogger:
-        return self  # as a memory does, which speaks to it
-
-
 class Selector(ConfigSelector):
     """A config selector that needs neither a model nor an acquisition function.
 
@@ -119,11 +88,6 @@ class Selector(ConfigSelector):
     def __init__(self, scenario: Scenario, **options: Any) -> None:
         super().__init__(scenario, **options)
         self.scenario = scenario
-        self._late = _LateLogger()
-        known = logging.root.manager.loggerDict.items()
-        ours = ("automl_plugins", _logger.name)
-        own = (logger for name, logger in known if name.startswith(ours))
-        self._speaking = [o for o in own if isinstance(o, logging.Logger) and not o.disabled]
 
     def _set_components(  # type: ignore[override]
         self,
@@ -132,10 +96,6 @@ class Selector(ConfigSelector):
         callbacks: list[Callback] | None = None,
         **others: Any,
     ) -> None:
-        # A facade that sets up logging by a file of the user may disable all existing loggers.
-        for logger in self._speaking:
-            logger.disabled = False
-        self._late.begin()
         self._runhistory = runhistory
         self._callbacks = [] if callbacks is None else callbacks
         self._initial_design_configs = initial_design.select_configurations()
@@ -143,13 +103,6 @@ class Selector(ConfigSelector):
         self._model = others.get("model")
         self._acquisition_function = others.get("acquisition_function")
         self._acquisition_maximizer = others.get("acquisition_maximizer")
-
-    def take_notes_of(self, memory: AlignedMemory) -> None:
-        """Let a memory speak in SMAC's log, unless it was given a logger."""
-        if isinstance(memory.logger, _LateLogger):  # of another selector, maybe without a facade
-            self._late = memory.logger
-        elif memory.logger.name.startswith("automl_plugins"):
-            memory.logger = self._late
 
     @property
     def initial_configurations(self) -> list[Configuration]:

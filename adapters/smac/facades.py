@@ -15,6 +15,7 @@ from smac.main.config_selector import ConfigSelector
 from smac.model.multi_objective_model import MultiObjectiveModel
 from smac.random_design import AbstractRandomDesign, ProbabilityRandomDesign
 from smac.runhistory.encoder import RunHistoryEIPSEncoder
+from smac.utils.logging import setup_logging
 
 from automl_plugins._arguments import check_kind, refuse_foreign
 from automl_plugins.meta.memories import AlignedMemory
@@ -112,6 +113,8 @@ class GBQRFacade(Facade):
         replaced = [name for name in _MODEL_PARTS if name in parts]
         self._refuse_unused(options, replaced if selector is None else ["config_selector"])
         if selector is None and not replaced:
+            # SMAC does it later, but a memory speaks when the selector is made.
+            setup_logging(parts.get("logging_level"))
             selector = self.get_config_selector(scenario, **options)
         if isinstance(selector, ProposerConfigSelector):
             if selector.random_design is None:

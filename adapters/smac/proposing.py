@@ -105,7 +105,8 @@ class ProposerConfigSelector(Selector):
         super().__init__(scenario, retrain_after=1, min_trials=enough)
         n_suggested = 0
         if isinstance(proposer, WithFallback):
-            self.take_notes_of(proposer.memory)
+            if proposer.memory.logger.name.startswith("automl_plugins"):
+                proposer.memory.logger = _logger  # what it says is hidden with SMAC's log
             check_fits(proposer.memory, self.space)
             if isinstance(proposer.proposer, SuggestedStart):
                 # They count as all configurations do, so random ones would take their places.
