@@ -137,7 +137,7 @@ def meta_dataset_from_trials(
             of others), whose union is taken.
         meta_features: Properties of the data by name of the task.
         tags: Further facts by name of the task.
-        **options: ``out_of_range``, ``missing``, ``defaults``: see ``MetaDataset.from_records``.
+        **options: ``out_of_range``, ``missing``: see ``MetaDataset.from_records``.
 
     Raises:
         TypeError: If ``trials`` does not name the tasks.

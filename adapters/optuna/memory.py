@@ -173,7 +173,7 @@ def meta_dataset_from_studies(
         space: The search space; None takes the union of those of the studies.
         meta_features: Properties of the data by name of the task.
         tags: Further facts by name of the task.
-        **options: ``out_of_range``, ``missing``, ``defaults``: see ``MetaDataset.from_records``.
+        **options: ``out_of_range``, ``missing``: see ``MetaDataset.from_records``.
 
     Raises:
         ValueError: For a study of several objectives, without any trial, or if no study shares a

@@ -155,7 +155,7 @@ def meta_dataset_from_runhistory(
         space: The search space; None takes the union of the recorded ones.
         meta_features: Properties of the data by name of the task.
         tags: Further facts by name of the task.
-        **options: ``out_of_range``, ``missing``, ``defaults``: see ``MetaDataset.from_records``.
+        **options: ``out_of_range``, ``missing``: see ``MetaDataset.from_records``.
 
     Raises:
         TypeError: For anything but run histories.

@@ -6,9 +6,7 @@ dropped, and ``Coverage`` says how much of that there was.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, TypedDict, get_args
+from typing import Literal, NamedTuple, TypedDict, get_args
 
 import numpy as np
 
@@ -17,7 +15,7 @@ from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.meta.coverage import Coverage, count_varied
 from automl_plugins.meta.imputation import dependent_elsewhere, impute
 from automl_plugins.meta.readings import Reading
-from automl_plugins.spaces.values import kind_of, to_vector
+from automl_plugins.spaces.values import kind_of
 from automl_plugins.spaces.vector_space import VectorSpace
 
 OutOfRange = Literal["clip", "drop"]
@@ -39,13 +37,10 @@ class AlignOptions(TypedDict, total=False):
             switch, truth values or 0 and 1, are those of either language.
         missing: What becomes of a run without a value for an active hyperparameter:
             ``"impute"`` sets its default, ``"drop"`` leaves the run out.
-        defaults: Value of a hyperparameter, by name, in runs that do not have it; others have
-            the default of the space.
     """
 
     out_of_range: OutOfRange
     missing: Missing
-    defaults: Mapping[str, Any] | None
 
 
 class Alignment(NamedTuple):
@@ -67,7 +62,6 @@ def align(
     *,
     out_of_range: OutOfRange = "clip",
     missing: Missing = "impute",
-    defaults: Mapping[str, Any] | None = None,
 ) -> Alignment:
     """Configurations of any space, as ``read_runs`` reads them, as vectors of ``space``.
 
@@ -78,19 +72,18 @@ def align(
     ``task`` is the name of their task, for the report; for the options see ``AlignOptions``.
 
     Raises:
-        ValueError: For a default that the space does not allow, or an unknown policy.
+        ValueError: For an unknown policy.
     """
     check_choice("out_of_range", out_of_range, get_args(OutOfRange))
     check_choice("missing", missing, get_args(Missing))
     configurations, records, vectors = reading.configurations, reading.records, reading.entries
     outside, foreign, n = reading.outside, reading.foreign, len(configurations)
     lost = foreign | outside if out_of_range == "drop" else foreign
-    given = np.array([name in (defaults or {}) for name in space.names], dtype=bool)
-    completed = impute(space, vectors, _defaults(space, defaults), given)
+    completed = impute(space, vectors)
     # A constant has its value, recorded or not: nothing is guessed.
     imputed = np.isnan(vectors) & ~np.isnan(completed) & (space.n_values > 1)
     absent = imputed & ~reading.recorded
-    unrelated = np.any(absent[:, dependent_elsewhere(space, records) & ~given], axis=1)
+    unrelated = np.any(absent[:, dependent_elsewhere(space, records)], axis=1)
     # A run without any value is the default configuration; one with other values only is not.
     for i in np.flatnonzero(~reading.recorded.any(axis=1)).tolist():
         kinds = map(kind_of, configurations[i].values())
@@ -129,20 +122,3 @@ def align(
     )
     imputed[~keep] = False
     return Alignment(completed, np.asarray(keep), coverage, imputed)
-
-
-def _defaults(space: VectorSpace, given: Mapping[str, Any] | None) -> FloatArray:
-    given = given or {}
-    if foreign := sorted(set(given) - set(space.names)):
-        raise ValueError(
-            f"defaults names {', '.join(foreign)}, not in the search space, which has"
-            f" {', '.join(space.names)}."
-        )
-    values = {name: space.space[name].default_value for name in space.names} | dict(given)
-    entries = to_vector(space.space, values)
-    for name, entry in zip(space.names, entries, strict=True):
-        if math.isnan(entry):
-            raise ValueError(
-                f"defaults: {name}={values[name]!r} is not a value of {space.space[name]}."
-            )
-    return entries

@@ -108,9 +108,8 @@ class MetaDataset:
         Args:
             records: Runs by task.
             space: The search space; None takes the union of the recorded ones.
-            **options: ``out_of_range``, ``missing`` and ``defaults``, see ``AlignOptions``;
-                what is told of numbers that are nearly all outside, if nothing is dropped:
-                ``doubt_edges``.
+            **options: ``out_of_range`` and ``missing``, see ``AlignOptions``; what is told of
+                numbers that are nearly all outside, if nothing is dropped: ``doubt_edges``.
 
         Raises:
             TypeError: For records, a space or an option of another kind.

@@ -16,34 +16,31 @@ from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.columns import Column
 from automl_plugins.spaces.conditions import satisfied
+from automl_plugins.spaces.values import to_vector
 from automl_plugins.spaces.vector_space import VectorSpace
 
 _MOST_VALUES = 1000  # of a parent, tried one by one; of more, evenly spaced ones are
 
 
-def impute(
-    space: VectorSpace, vectors: FloatArray, defaults: FloatArray, given: BoolArray
-) -> FloatArray:
+def impute(space: VectorSpace, vectors: FloatArray) -> FloatArray:
     """Vectors (n, d) with a value for every active hyperparameter; NaN where inactive.
 
     A missing value is the default, but that of a parent is one with which the hyperparameters
-    that the run has are active, if there is any: the default if possible, else the first. The
-    defaults (d,) that a user has ``given``, a mask (d,), hold in any case.
+    that the run has are active, if there is any: the default if possible, else the first.
     """
+    defaults = to_vector(space.space, {hp.name: hp.default_value for hp in space.space.values()})
     completed = space.activate(np.where(np.isnan(vectors), defaults, vectors))
     known = ~np.isnan(vectors)
     # Runs with recorded values that the defaults of their parents switch off.
     lost = np.flatnonzero((known & np.isnan(completed)).any(axis=1))
     if len(lost):
         patterns, which = np.unique(known[lost], axis=0, return_inverse=True)
-        values = np.array([_with_parents(space, p, defaults, p | given) for p in patterns])
+        values = np.array([_with_parents(space, p, defaults) for p in patterns])
         completed[lost] = space.activate(np.where(known[lost], vectors[lost], values[which]))
     return completed
 
 
-def _with_parents(
-    space: VectorSpace, known: BoolArray, defaults: FloatArray, fixed: BoolArray
-) -> FloatArray:
+def _with_parents(space: VectorSpace, known: BoolArray, defaults: FloatArray) -> FloatArray:
     """The defaults (d,), with the values of parents that the ``known`` columns need."""
     values, wanted = defaults.copy(), known.copy()
     for parent in reversed(space.deciding):  # children first: a parent may need one of its own
@@ -54,7 +51,7 @@ def _with_parents(
             for part in _sufficient(condition)
             if space.space.index_of[part.parent.name] == parent
         ]
-        if not parts or fixed[parent]:
+        if not parts or known[parent]:
             continue
         # The default comes first, for ``argmax`` takes the first of equals.
         candidates = np.append(values[parent], _candidates(space, parent))

@@ -84,16 +84,9 @@ def test_missing_values_are_imputed_with_the_default() -> None:
     assert "imputed" in str(coverage)
 
 
-def test_given_defaults_win() -> None:
-    vectors, _, _, _ = aligned(svm(), {"kernel": "linear"}, defaults={"C": 10.0})
-    assert values(svm(), vectors)[0]["C"] == pytest.approx(10.0)
-
-
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"defaults": {"C": 1000.0}}, r"defaults: C=1000\.0 is not a value"),
-        ({"defaults": {"D": 1.0}}, "defaults names D, not in the search space"),
         ({"out_of_range": "Drop"}, "out_of_range must be"),
         ({"missing": "drop it"}, "missing must be"),
     ],

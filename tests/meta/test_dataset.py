@@ -262,8 +262,6 @@ def test_options_count_in_an_equal_space_too() -> None:
     data = MetaDataset.from_records([TaskRecord("a", known, np.zeros(2), space=space)])
     assert data.aligned(unit("x", "g")) is data
     assert len(data.aligned(unit("x", "g"), missing="drop")) == 1
-    filled = data.aligned(unit("x", "g"), defaults={"g": 0.9})
-    assert filled.vectors[1].tolist() == pytest.approx([0.9, 0.3])
     with pytest.raises(ValueError, match="missing must be"):
         data.aligned(unit("x", "g"), missing="typo")  # type: ignore[arg-type]
 

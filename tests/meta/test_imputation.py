@@ -46,15 +46,10 @@ def pipelines(*, default: str = "svm") -> ConfigurationSpace:
     return space
 
 
-def imputed(
-    space: ConfigurationSpace, *runs: dict[str, Any], **defaults: Any
-) -> list[dict[str, Any]]:
+def imputed(space: ConfigurationSpace, *runs: dict[str, Any]) -> list[dict[str, Any]]:
     vectors = VectorSpace(space)
     recorded = np.array([to_vector(space, run) for run in runs])
-    values = {name: hyperparameter.default_value for name, hyperparameter in space.items()}
-    given = np.array([name in defaults for name in vectors.names])
-    completed = impute(vectors, recorded, to_vector(space, values | defaults), given)
-    return to_values(space, completed)
+    return to_values(space, impute(vectors, recorded))
 
 
 @pytest.mark.parametrize(
@@ -91,11 +86,6 @@ def test_the_default_stays_where_the_branch_allows_it() -> None:
     space.add(InCondition(a, p, ["x", "z"]), EqualsCondition(b, p, "z"))
     assert imputed(space, {"a": 0.5, "b": 0.5})[0]["p"] == "z"
     assert imputed(space, {"a": 0.5})[0]["p"] == "x"
-
-
-def test_a_given_default_holds_in_any_case() -> None:
-    (found,) = imputed(pipelines(), {"rate": 0.2}, algorithm="linear")
-    assert found == {"scaler": "none", "algorithm": "linear", "C": pytest.approx(1.0)}
 
 
 def test_thresholds_and_conjunctions() -> None:
@@ -179,9 +169,6 @@ def test_runs_of_other_branches_are_left_out() -> None:
     assert memory.losses.tolist() == [1.0, 2.0] and memory.coverage[0].n_unrelated == 1
     assert memory.coverage[0].imputed == {"new": 2}  # what nobody knew is imputed
     assert "1 of another branch" in str(memory.coverage[0])
-    # A default that the user gives is that of every run.
-    memory = MetaDataset.from_records([record], asked, defaults={"rate": 0.5})
-    assert memory.losses.tolist() == [0.0, 1.0, 2.0]
     # Trees alone: both of its hyperparameters depend on the booster, which is not asked for.
     trees = ConfigurationSpace({"rate": (0.1, 0.9), "depth": (1, 9)})
     assert MetaDataset.from_records([record], trees).losses.tolist() == [1.0]
