@@ -5,7 +5,6 @@ value of the first number depends on the first choice. Methods are samplers of O
 Searches are appended to a file; what is in it is not run again.
 
     benchmark_choices.py  # 3 spaces, 10 seeds, 60 trials
-    benchmark_choices.py --smoke  # seconds
 
 Regret is the best loss so far, the least one being 0, in percent of the median loss of random
 configurations.
@@ -129,11 +128,8 @@ def main(
     spaces: Sequence[str] = tuple(SPACES),
     trials: int = 60,
     seeds: int = 10,
-    smoke: bool = False,
 ) -> None:
     """Run the missing searches and print the means."""
-    if smoke:
-        spaces, seeds, trials = list(SPACES)[:2], 1, 12
     key = ["space", "method", "trials", "seed"]
     wanted = product(spaces, methods, [trials], range(seeds))
     found = keep_rows(Path("build/choices.csv"), key, wanted, search)

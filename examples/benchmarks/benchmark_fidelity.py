@@ -8,7 +8,6 @@ appended to a file; what is in it is not run again.
 
     benchmark_fidelity.py  # 3 seeds; SMAC's own facade: a third of the tasks of lcbench, 1 seed
     benchmark_fidelity.py --curves alike slower --seeds 5
-    benchmark_fidelity.py --smoke  # seconds
 
 Regret is the best loss so far, less the least one of all searches and of 2 000 random
 configurations, in percent of the median of these less the least one.
@@ -183,7 +182,7 @@ def halve(facade: str, task: str, seed: int, budget: Budget) -> None:
 
 
 def search(
-    setup: str, method: str, task: str, seed: int, budgets: Sequence[int] = AT
+    setup: str, method: str, task: str, seed: int, budgets: Sequence[int]
 ) -> dict[str, Any]:
     """The best losses within the budgets."""
     budget = Budget(budgets)
@@ -208,14 +207,10 @@ def main(
     setups: Sequence[str] = SETUPS,
     curves: Sequence[str] = ("lcbench",),
     seeds: int = 3,
+    at: Sequence[int] = AT,
     path: str = "build/fidelity.csv",
-    smoke: bool = False,
 ) -> None:
     """Run the missing searches and print mean and median regrets."""
-    budgets: Sequence[int] = AT
-    if smoke:
-        setups, curves, seeds, budgets = ["HyperbandPruner", SMAC], ["alike"], 1, AT[:1]
-        path = "build/fidelity_smoke.csv"
     wanted = []
     for setup, name in product(setups, curves):
         tasks = tasks_of(name)
@@ -226,9 +221,9 @@ def main(
             if not is_slow or (seed == 0 and task in tasks[::3]):
                 wanted.append((setup, method, task, seed))
     found = keep_rows(
-        Path(path), ["setup", "method", "task", "seed"], wanted, partial(search, budgets=budgets)
+        Path(path), ["setup", "method", "task", "seed"], wanted, partial(search, budgets=at)
     )
-    columns = [str(at) for at in budgets]
+    columns = [str(budget) for budget in at]
     for task in found["task"].unique():
         rows, random = found["task"] == task, at_random(task)
         best = min(found.loc[rows, columns].min().min(), random.min())
@@ -238,7 +233,7 @@ def main(
     found["curves"] = found["task"].str.split("/").str[0]
     for names, own in found.groupby(["curves", "setup", "method"], sort=False):
         means, medians = own[columns].mean(), own[columns].median()
-        shown = "  ".join(f"{means[at]:5.1f} ({medians[at]:.1f})" for at in columns)
+        shown = "  ".join(f"{means[c]:5.1f} ({medians[c]:.1f})" for c in columns)
         print(f"{'  '.join(map(str, names)):48s} {len(own):4d} {shown}")
 
 

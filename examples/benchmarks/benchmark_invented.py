@@ -6,7 +6,6 @@ scales, ``counts`` integers, ``models`` a category that decides where the best n
 eight layers. Searches are appended to a file; what is in it is not run again.
 
     benchmark_invented.py  # with noise and without, 24 seeds, 50 trials
-    benchmark_invented.py --smoke  # seconds
 
 The loss that counts is that without noise of the trial with the best observed loss. Functions are
 at least 0.001; means are those of logarithms of the loss plus 0.01.
@@ -166,11 +165,8 @@ def main(
     objectives: Sequence[str] = tuple(OBJECTIVES),
     trials: int = 50,
     seeds: int = 24,
-    smoke: bool = False,
 ) -> None:
     """Run the missing searches and print the means."""
-    if smoke:
-        seeds, trials, objectives = 1, 13, ["layers"]
     key = ["objective", "noisy", "method", "trials", "seed"]
     wanted = product(objectives, (False, True), methods, [trials], range(seeds))
     show(keep_rows(Path("build/invented.csv"), key, wanted, search))

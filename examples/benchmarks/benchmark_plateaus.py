@@ -1,12 +1,10 @@
 """Losses with plateaus, such as accuracies of few rows: is a plateau searched again and again?
 
 Every function is a bowl with ripples, in three forms: as it is (the control), as the accuracy of
-100 test rows, and constant within the cells of a grid. Methods are samplers of Optuna; ``TST`` has
-searched three tasks whose optimum lies elsewhere, 40 random trials each. Searches are appended to
-a file; what is in it is not run again.
+100 test rows, and constant within the cells of a grid. Methods are samplers of Optuna. Searches
+are appended to a file; what is in it is not run again.
 
     benchmark_plateaus.py  # 4 spaces, 3 forms, 10 seeds, 50 trials
-    benchmark_plateaus.py --smoke  # seconds
 
 Regret is that of the best loss so far, in the range of the losses. A near-copy is a trial, from
 the 21st on, that lies within 1 % of each range of an earlier one.
@@ -16,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pandas as pd
-from automl_plugins.adapters.optuna import GBQRSampler, TSTSampler
+from automl_plugins.adapters.optuna import GBQRSampler
 from common import keep_rows, run_command
 
 from automl_plugins.arrays import FloatArray
@@ -33,7 +31,6 @@ FORMS = ("smooth", "accuracy", "steps")
 SPACES = {f"{d} numbers": d for d in (2, 3, 4, 6)}
 N_ROWS = 100  # rows on which an accuracy is measured
 N_CELLS = 12  # grid cells of each number
-N_EARLIER, N_EARLIER_TRIALS = 3, 40
 FROM = 20  # trials before near-copies are counted
 NEAR = 0.01
 _GRID = np.linspace(0.0, 1.0, 2001)
@@ -65,12 +62,6 @@ class Bowl:
         centre, phases = rng.uniform(0.15, 0.85, d), rng.uniform(0.0, 2.0 * math.pi, d)
         return cls(centre, weights / weights.sum(), phases, form)
 
-    def shift(self, seed: int) -> Bowl:
-        """The function of an earlier task."""
-        rng = np.random.default_rng([seed, 99])
-        moved = self.centre + rng.normal(0.0, 0.1, len(self.centre))
-        return replace(self, centre=np.clip(moved, 0.0, 1.0))
-
     def parts(self, x: FloatArray) -> FloatArray:
         """The contribution of each number to the loss (..., d), for values (..., d)."""
         if self.form == "steps":
@@ -93,28 +84,16 @@ class Bowl:
         return self.loss(parts.min(axis=0).sum()), self.loss(parts.max(axis=0).sum())
 
 
-def _transfer(bowl: Bowl, seed: int) -> optuna.samplers.BaseSampler:
-    earlier = []
-    for i in range(N_EARLIER):
-        sampler = optuna.samplers.RandomSampler(seed=100 * seed + i)
-        study = optuna.create_study(study_name=f"earlier {i}", sampler=sampler)
-        study.optimize(bowl.shift(100 * seed + i), n_trials=N_EARLIER_TRIALS)
-        earlier.append(study)
-    transfer: optuna.samplers.BaseSampler = TSTSampler(earlier, seed=seed)
-    return transfer
-
-
-METHODS: dict[str, Callable[[Bowl, int], optuna.samplers.BaseSampler]] = {
-    "TPE": lambda bowl, seed: optuna.samplers.TPESampler(seed=seed),
-    "GBQR": lambda bowl, seed: GBQRSampler(seed=seed),
-    "TST": _transfer,
+METHODS: dict[str, Callable[[int], optuna.samplers.BaseSampler]] = {
+    "TPE": lambda seed: optuna.samplers.TPESampler(seed=seed),
+    "GBQR": lambda seed: GBQRSampler(seed=seed),
 }
 
 
 def search(space: str, form: str, method: str, n_trials: int, seed: int) -> dict[str, Any]:
     """Regret at 30 and at all trials, and the share of near-copies."""
     bowl = Bowl.draw(space, form, seed)
-    study = optuna.create_study(sampler=METHODS[method](bowl, seed))
+    study = optuna.create_study(sampler=METHODS[method](seed))
     study.optimize(bowl, n_trials=n_trials)
     low, high = bowl.extremes()
     best = np.minimum.accumulate([trial.values[0] for trial in study.trials])
@@ -142,11 +121,8 @@ def main(
     spaces: Sequence[str] = tuple(SPACES),
     trials: int = 50,
     seeds: int = 10,
-    smoke: bool = False,
 ) -> None:
     """Run the missing searches and print the means."""
-    if smoke:
-        spaces, seeds, trials = ["2 numbers"], 1, 22
     key = ["space", "form", "method", "trials", "seed"]
     wanted = product(spaces, FORMS, methods, [trials], range(seeds))
     show(keep_rows(Path("build/plateaus.csv"), key, wanted, search), trials)

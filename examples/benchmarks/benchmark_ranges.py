@@ -3,7 +3,6 @@
 Methods are samplers of Optuna. Searches are appended to a file; what is in it is not run again.
 
     benchmark_ranges.py  # 8 changes, 8 seeds
-    benchmark_ranges.py --smoke  # seconds
 
 Regret is the best loss after the change, less the least possible one.
 """
@@ -79,6 +78,7 @@ WHOLE = {  # searches from the first trial on, and their number of trials
     "layers": (layers, 50),
     "shares": (shares, 50),
 }
+CHANGES = ("shrunk", "shrunk, anew", "fixed", "fixed, anew", *WHOLE)
 
 
 def fixed(sampler: optuna.samplers.BaseSampler) -> PartialFixedSampler:
@@ -105,11 +105,10 @@ def search(change: str, method: str, seed: int) -> dict[str, Any]:
     return {"regret": found - _LEAST}
 
 
-def main(methods: Sequence[str] = tuple(METHODS), seeds: int = 8, smoke: bool = False) -> None:
+def main(
+    changes: Sequence[str] = CHANGES, methods: Sequence[str] = tuple(METHODS), seeds: int = 8
+) -> None:
     """Run the missing searches and print the medians."""
-    changes = ["shrunk", "shrunk, anew", "fixed", "fixed, anew", *WHOLE]
-    if smoke:
-        changes, seeds = ["shrunk", "fixed, anew"], 1
     wanted = product(changes, methods, range(seeds))
     found = keep_rows(Path("build/ranges.csv"), ["change", "method", "seed"], wanted, search)
     medians = found.groupby(["change", "method"])["regret"].median().unstack()
@@ -118,4 +117,4 @@ def main(methods: Sequence[str] = tuple(METHODS), seeds: int = 8, smoke: bool = 
 
 
 if __name__ == "__main__":
-    run_command(__doc__, main, methods=METHODS)
+    run_command(__doc__, main, changes=CHANGES, methods=METHODS)

@@ -7,7 +7,6 @@ reproducible. Searches are appended to a file and not run again. The families ar
 ``AutoSampler`` has no memory here.
 
     benchmark_workers.py  # nine families, up to six tasks and 3 seeds each: half an hour
-    benchmark_workers.py --smoke  # seconds
 
 Regret is the best loss so far, less the least possible or known one, as a share of the distance
 from that to the worst one of a table or to the median of random configurations; that of smooth
@@ -114,11 +113,8 @@ def main(
     limit: int = 6,
     seeds: int = 3,
     path: str = "build/workers.csv",
-    smoke: bool = False,
 ) -> None:
     """Run the missing searches and print the means."""
-    if smoke:
-        methods, families, limit, seeds = ["GBQR", "random"], ["smooth"], 1, 1
     names = [(family, task) for family in families for task in tasks_of(family, limit)]
 
     def run(method: str, family: str, task: str, workers: int, seed: int) -> dict[str, float]:
