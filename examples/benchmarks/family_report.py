@@ -133,17 +133,11 @@ def hardest(
     return max(known.items(), key=lambda entry: entry[1])
 
 
-def budgets_of(family: str) -> tuple[int, ...]:
-    """The budgets of the page of the families."""
-    return (*BUDGETS, LAST) if family == SMOOTH else BUDGETS
-
-
 def family_table(
     curves: pd.DataFrame,
     times: pd.Series[float],
     methods: Sequence[str],
     family: str,
-    floor: float = FLOOR,
     budgets: Sequence[int] = (),
 ) -> tuple[int, pd.DataFrame]:
     """The number of blocks; mean and geometric mean regret as text, by method and budget."""
@@ -152,9 +146,9 @@ def family_table(
         return 0, pd.DataFrame()
     of_family = found.loc[[family]]
     columns: dict[str, dict[str, str]] = {}
-    for budget in budgets or budgets_of(family):
+    for budget in budgets or (*BUDGETS, *((LAST,) if family == SMOOTH else ())):
         values = at(of_family, budget)
-        means, geometric = values.mean(), typical(values, family, floor)
+        means, geometric = values.mean(), typical(values, family)
         columns[str(budget)] = {
             m: f"{means[m]:.2f}" + ("" if family in FUNCTIONS else f" ({geometric[m]:.2f})")
             for m in methods

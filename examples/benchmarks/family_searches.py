@@ -145,15 +145,7 @@ def start(method: Method, task: Task, seed: int, n_trials: int) -> Optimizer:
 
 
 def search(method: Method, task: Task, seed: int, n_trials: int, evaluations: int = 1) -> Found:
-    """One search on a task.
-
-    Args:
-        method: The method that searches.
-        task: The task that is searched.
-        seed: Determines, with the task's name, the seed of the search, as in ``replay``.
-        n_trials: Trials.
-        evaluations: Evaluations that count as one trial.
-    """
+    """One search on a task, of which ``evaluations`` count as one trial."""
     optimizer = start(method, task, seed, n_trials * evaluations)
     improvements: list[tuple[int, float]] = []
     ends: list[float] = []
@@ -196,12 +188,8 @@ def write_scales(
 ) -> None:
     """Write the best and the worst loss of each task: regret is a share of their distance.
 
-    Args:
-        families: Names of families.
-        tasks: The tasks of a family.
-        draws: Random configurations of a family with unknown best losses, see ``Task.scale``.
-        folder: Folder of the file.
-        limit: Tasks of a family; None takes all.
+    ``draws`` are the random configurations of a family whose best losses are unknown, see
+    ``Task.scale``.
     """
     rows = [(t.name, *t.scale(draws(name))) for name in families for t in tasks(name)[:limit]]
     folder.mkdir(parents=True, exist_ok=True)
@@ -253,15 +241,12 @@ def run(
 
     Args:
         families: Names of families.
-        names: Names of methods.
-        tasks: The tasks of a family.
+        names: Names of methods, of ``METHODS`` or those of the Python file ``extra``.
+        tasks: The tasks of a family; of every ``every``-th at most ``limit`` are searched.
         seeds: Seeds of the searches of each method on each task.
         folder: Folder of the results.
-        extra: A Python file with further methods.
         n_trials: Trials of a search; None is 50, and 60 on smooth functions.
         n_jobs: Processes.
-        limit: Tasks of a family; None takes all.
-        every: Search every ``every``-th task.
     """
     folder.mkdir(parents=True, exist_ok=True)
     there = {(r["task"], r["method"], r["seed"]): int(r["n_trials"]) for r in read_results(folder)}

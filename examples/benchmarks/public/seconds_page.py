@@ -19,7 +19,7 @@ from public.llm_trainings import (
     SECONDS_OF_TRAINING,
     validate,
 )
-from public.timed import LLM, MEAN_TRIALS, N_TRIALS
+from public.suites import LLM, MEAN_TRIALS, TIMED_TRIALS
 
 Search = dict[str, Any]  # a line of the kept searches
 PEER = "Optuna TPE"
@@ -163,7 +163,7 @@ def _number(value: float, digits: int = 2) -> str:
 
 def _by_seconds(searches: Sequence[Search], folder: Path) -> list[str]:
     scales = pd.read_csv(folder / SCALES).set_index("task")
-    parts = [_SECONDS.format(mean=MEAN_TRIALS, n=N_TRIALS).strip()]
+    parts = [_SECONDS.format(mean=MEAN_TRIALS, n=TIMED_TRIALS).strip()]
     families = sorted({s["task"].partition("/")[0] for s in searches})
     parts.append(
         f"Seconds until a search is as good as {PEER} at its end, as a ratio to the seconds that"

@@ -11,6 +11,7 @@ Families that the defaults were tuned on, ``SEEN``, do not show how well the def
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
-from families import Config, Task, grid_space, half
+from families import Config, Task, grid_space, half, surrogate
 from memory_data import Fold, folds
 from memory_data import load as load_keel
 from memory_learners import LEARNERS
@@ -28,6 +29,7 @@ from memory_learners import space as learner_space
 from memory_training import measure
 
 from automl_plugins.arrays import IntArray
+from public import llm_trainings
 
 N_TRIALS = 100
 #: Families whose tables the defaults were tuned on, or judged on while they were chosen.
@@ -189,3 +191,48 @@ SUITES: dict[str, Callable[[], list[Task]]] = {
 def suite(name: str) -> list[Task]:
     """The tasks of a family."""
     return SUITES[name]()
+
+
+# --- by the clock: evaluations take recorded seconds, the budget of a search is in seconds ----
+
+LLM = "llm"
+TIMED_TRIALS = 200  # at most
+MEAN_TRIALS = 50  # random configurations whose mean seconds make the budget of a search
+_DRAWS = 1000
+_LEAST = 0.01  # seconds: a network may predict 0 or less
+
+
+def _timed(task: Task, seconds: Callable[[Config], float]) -> Task:
+    """The task with the mean seconds of ``MEAN_TRIALS`` random configurations as its budget."""
+    space = copy.deepcopy(task.space)
+    space.seed(0)
+    mean = np.mean([seconds(dict(c)) for c in space.sample_configuration(_DRAWS)])
+    return replace(task, seconds=seconds, until=MEAN_TRIALS * float(mean))
+
+
+def _recorded(tasks: list[Task]) -> list[Task]:
+    return [_timed(task, task.seconds) for task in tasks if task.seconds is not None]
+
+
+def _rbv2_xgboost() -> list[Task]:
+    network = surrogate("rbv2_xgboost")
+
+    def seconds(task: str, config: Config) -> float:
+        return max(float(network.seconds(task, [config])[0]), _LEAST)
+
+    tasks = suite("rbv2_xgboost")
+    return [_timed(task, partial(seconds, task.name.partition("/")[2])) for task in tasks]
+
+
+TIMED: dict[str, Callable[[], list[Task]]] = {
+    LLM: lambda: [llm_trainings.task()],
+    "oboe": lambda: _recorded(half("oboe", "judged")),
+    "nasbench201": lambda: _recorded(suite("nasbench201")),
+    "rbv2_xgboost": _rbv2_xgboost,
+}
+
+
+@cache
+def timed(family: str) -> list[Task]:
+    """The tasks of a family; none was tuned on."""
+    return TIMED[family]()
