@@ -191,9 +191,8 @@ def duels(table: pd.DataFrame, ours: str = CHOSEN[0]) -> pd.DataFrame:
         others = [c for c in map(str, table) if c.endswith(f", {n}") and c != f"{ours}, {n}"]
         chosen = table[[f"{ours}, {n}", *others]].to_numpy()
         p = finner(wilcoxon_pairs(chosen, [(0, i + 1) for i in range(len(others))]))
-        for column, own, other, adjusted in zip(
-            others, [chosen[:, 0]] * len(others), chosen[:, 1:].T, p, strict=True
-        ):
+        own = chosen[:, 0]
+        for column, other, adjusted in zip(others, chosen[:, 1:].T, p, strict=True):
             wins, losses = int((own < other).sum()), int((own > other).sum())
             ties = len(own) - wins - losses
             found.append(

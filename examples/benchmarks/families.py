@@ -287,16 +287,22 @@ def _yahpo(scenario: str) -> list[Task]:
 
 def _smooth() -> list[Task]:
     """Functions on the unit cube whose least value is 0."""
-    tasks = []
-    for name, (function, d) in SMOOTH.items():
-        space = ConfigurationSpace({f"x{j}": (0.0, 1.0) for j in range(d)})
-        loss = partial(_at_point, function, d)
-        tasks.append(Task(f"smooth/{name}", space, loss, 0.0))
-    return tasks
+    return [
+        of_function(f"smooth/{name}", function, d, (0.0, 1.0), 0.0)
+        for name, (function, d) in SMOOTH.items()
+    ]
+
+
+def of_function(
+    name: str, function: Function, d: int, ends: tuple[float, float], best: float
+) -> Task:
+    """A function of d numbers, each between the same ends."""
+    space = ConfigurationSpace({f"x{j}": ends for j in range(d)})
+    return Task(name, space, partial(_at_point, function, d), best)
 
 
 def _at_point(function: Function, d: int, config: Config) -> float:
-    return function(np.array([config[f"x{j}"] for j in range(d)]))
+    return float(function(np.array([config[f"x{j}"] for j in range(d)])))
 
 
 # --- by name ---------------------------------------------------------------------------------

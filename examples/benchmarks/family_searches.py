@@ -15,7 +15,7 @@ import runpy
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,6 +39,11 @@ SCALES = "scales.csv"  # best and worst loss of each task, beside the searches
 def of_framework(framework: str, what: str, **options: Any) -> MakeMethod:
     """A method of a framework that is imported when it is used."""
     return lambda: load_adapter(framework).optimizer(what, **options)
+
+
+def penalise(make: MakeMethod) -> MakeMethod:
+    """The method, told ``FAILURE_AS`` as the loss of a failed evaluation."""
+    return lambda: Penalised(make())
 
 
 OURS: dict[str, MakeMethod] = {
@@ -74,25 +79,12 @@ ABLATIONS: dict[str, MakeMethod] = {
 RANDOM = {"random": of_framework("optuna", "RandomSampler")}
 METHODS = OURS | PEERS | SLOW | COST_AWARE | OTHERS | ABLATIONS | RANDOM
 FAILURE_AS = 100.0  # the loss of an objective that must return a number when it fails
-PENALISED = ("Optuna TPE", "Optuna CMA-ES")  # also run with that loss for failed evaluations
+METHODS |= {
+    f"{name}, failures as {FAILURE_AS:g}": penalise(METHODS[name])
+    for name in ("Optuna TPE", "Optuna CMA-ES")
+}
 NUMBERS_ONLY = {"Optuna CMA-ES"}  # draws categories at random
 EVALUATIONS = {TWICE: 2}  # evaluations that count as one trial, as if on two machines
-
-
-@cache
-def methods(extra: Path | None) -> dict[str, MakeMethod]:
-    """The methods by name, with those that ``METHODS`` of the Python file ``extra`` adds."""
-    known = METHODS | {
-        f"{name}, failures as {FAILURE_AS:g}": partial(_penalise, METHODS[name])
-        for name in PENALISED
-    }
-    if extra is None:
-        return known
-    return known | dict(runpy.run_path(str(extra))["METHODS"])
-
-
-def _penalise(make: MakeMethod) -> Method:
-    return Penalised(make())
 
 
 class Penalised:
@@ -280,7 +272,8 @@ def _keep(
     """Run a search and append its line in one write: other processes append to the file too."""
     silence()
     task = place()
-    method = WITH_MEMORY[name](task) if name in WITH_MEMORY else methods(extra)[name]()
+    added = {} if extra is None else runpy.run_path(str(extra))["METHODS"]
+    method = WITH_MEMORY[name](task) if name in WITH_MEMORY else (METHODS | added)[name]()
     found = search(method, task, seed, n_trials, EVALUATIONS.get(name, 1))
     line: dict[str, Any] = {
         "task": task.name,

@@ -20,8 +20,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from ConfigSpace import ConfigurationSpace
-from families import Config, Task, grid_space, half, surrogate
+from families import Config, Task, grid_space, half, of_function, surrogate
 from memory_data import Fold, folds
 from memory_data import load as load_keel
 from memory_learners import LEARNERS
@@ -111,18 +110,12 @@ DIMENSIONS = (2, 5, 10)
 def _bbob(d: int) -> list[Task]:
     """The first instance of each function (Hansen et al. 2009), on its cube [-5, 5]."""
     ioh = _import("ioh")
-    space = ConfigurationSpace({f"x{j}": (-5.0, 5.0) for j in range(d)})
     tasks = []
     for number in range(1, N_FUNCTIONS + 1):
         problem = ioh.get_problem(number, 1, d, ioh.ProblemClass.BBOB)
         name = f"bbob_{d}/{number:02d} {problem.meta_data.name}"
-        loss = partial(_at_point, problem, d)
-        tasks.append(Task(name, space, loss, float(problem.optimum.y)))
+        tasks.append(of_function(name, problem, d, (-5.0, 5.0), float(problem.optimum.y)))
     return tasks
-
-
-def _at_point(problem: Callable[[Sequence[float]], float], d: int, config: Config) -> float:
-    return float(problem([float(config[f"x{j}"]) for j in range(d)]))
 
 
 # --- real training ---------------------------------------------------------------------------
