@@ -160,14 +160,25 @@ def test_a_store_that_has_nothing_yet_is_warned_of_once(
     assert found == plain
 
 
-@pytest.mark.parametrize("method", ["auto", "tst"])
-def test_where_the_space_is_known_an_empty_store_is_no_error(method: str, tmp_path: Path) -> None:
+def known_to_smac(method: str, memory: Any) -> None:
+    scenario = Scenario(a_space("x", "y"), n_trials=N, deterministic=True)
+    ProposerConfigSelector(scenario, METHODS[method](memory))
+
+
+def known_to_optuna(method: str, memory: Any) -> None:
+    declared = {name: FloatDistribution(0, 1) for name in ("x", "y")}
+    getattr(optuna_samplers, SAMPLERS[method])(memory, search_space=declared)
+
+
+@pytest.mark.parametrize("open_door", [known_to_smac, known_to_optuna])
+def test_where_the_space_is_known_no_memory_yet_is_no_error(
+    open_door: Callable[[str, Any], Any], tmp_path: Path
+) -> None:
     path = tmp_path / "runs.db"
     MetaStore(path).close()
-    scenario = Scenario(a_space("x", "y"), n_trials=N, deterministic=True)
-    ProposerConfigSelector(scenario, METHODS[method](path))
-    declared = {name: FloatDistribution(0, 1) for name in ("x", "y")}
-    getattr(optuna_samplers, SAMPLERS[method])(path, search_space=declared)
+    for method in ("auto", "tst"):
+        open_door(method, path)
+    open_door("auto", "auto")  # and no learner has these names
 
 
 @pytest.mark.parametrize("method", ["auto", "tst"])
@@ -178,13 +189,6 @@ def test_where_no_learner_is_recognised_nothing_is_warned_of(
     with caplog.at_level(logging.WARNING):
         found, plain = DOORS[door](method, "auto")
     assert found == plain and not caplog.records
-
-
-def test_neither_is_it_refused_where_the_space_is_known() -> None:
-    scenario = Scenario(a_space("x", "y"), n_trials=N, deterministic=True)
-    ProposerConfigSelector(scenario, recipes.auto("auto"))
-    declared = {name: FloatDistribution(0, 1) for name in ("x", "y")}
-    optuna_samplers.AutoSampler("auto", search_space=declared)
 
 
 Searched = list[dict[str, Any]]
@@ -289,18 +293,12 @@ def test_a_memory_that_is_recognised_can_leave_data_sets_out() -> None:
 
 
 @pytest.mark.parametrize("method", list(METHODS))
-def test_smac_knows_its_space_and_refuses_the_memory(method: str) -> None:
-    scenario = Scenario(a_space("x", "y"), n_trials=N, deterministic=True)
+@pytest.mark.parametrize("open_door", [known_to_smac, known_to_optuna])
+def test_where_the_space_is_known_the_memory_is_refused(
+    open_door: Callable[[str, Any], Any], method: str
+) -> None:
     with pytest.raises(MemoryMismatch, match="share no hyperparameter"):
-        ProposerConfigSelector(scenario, METHODS[method](a_memory()))
-
-
-@pytest.mark.parametrize("method", list(METHODS))
-def test_so_does_a_sampler_that_is_told_its_space(method: str) -> None:
-    declared = {name: FloatDistribution(0, 1) for name in ("x", "y")}
-    sampler = getattr(optuna_samplers, SAMPLERS[method])
-    with pytest.raises(MemoryMismatch, match="share no hyperparameter"):
-        sampler(a_memory(), search_space=declared)
+        open_door(method, a_memory())
 
 
 @pytest.mark.parametrize("method", list(METHODS))
