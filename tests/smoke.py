@@ -152,46 +152,33 @@ def block_pandas(folder: Path) -> None:
     )
 
 
-def run(script: Path, arguments: list[str], folder: Path, environment: dict[str, str]) -> str:
-    """Run a script and return its output.
-
-    Raises:
-        RuntimeError: If it fails, or takes too long.
-    """
-    try:
-        done = subprocess.run(
-            [sys.executable, str(script), *arguments],
-            cwd=folder,
-            env=os.environ | {"OMP_NUM_THREADS": "1"} | environment,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise RuntimeError(f"takes more than {SECONDS} s") from None
-    if done.returncode:
-        raise RuntimeError(f"{done.stdout}{done.stderr}")
-    return done.stdout
-
-
 def judge(commands: Sequence[str], folder: Path) -> int:
     """Run the commands of one script in ``folder``, and return how many have failed."""
     n_failed = 0
     for command in commands:
         plain = command in PLAIN
         script, *arguments = shlex.split(command)
-        environment = {"AUTOML_PLUGINS_DATA": str(folder / "data")}
+        environment = {"OMP_NUM_THREADS": "1", "AUTOML_PLUGINS_DATA": str(folder / "data")}
         if plain:
             environment["PYTHONPATH"] = str(folder / "plain")
         place = EXAMPLES if plain else EXAMPLES / "benchmarks"
         start, failure = time.monotonic(), ""
         try:
-            output = run(place / script, arguments, folder, environment)
+            output = subprocess.run(
+                [sys.executable, str(place / script), *arguments],
+                cwd=folder,
+                env=os.environ | environment,
+                capture_output=True,
+                text=True,
+                timeout=SECONDS,
+                check=True,
+            ).stdout
             if not re.search(PLAIN.get(command, ""), output, re.DOTALL):
                 failure = f"{output}prints no {PLAIN[command]!r}"
-        except RuntimeError as error:
-            failure = str(error)
+        except subprocess.TimeoutExpired:
+            failure = f"takes more than {SECONDS} s"
+        except subprocess.CalledProcessError as error:
+            failure = f"{error.stdout}{error.stderr}"
         n_failed += bool(failure)
         seconds = time.monotonic() - start
         more = f": FAILED\n{failure}" if failure else ""
