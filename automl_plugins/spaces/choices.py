@@ -232,44 +232,24 @@ def one_of(
 # --- written down ----------------------------------------------------------------------------
 
 
-def _encode_categorical(hyperparameter: ExactCategorical, _: Any) -> dict[str, Any]:
-    weights = None if hyperparameter.weights is None else list(hyperparameter.weights)
-    choices = list(hyperparameter.choices)
-    item = {"name": hyperparameter.name, "choices": choices, "weights": weights}
-    return item | _encode_default(hyperparameter, choices, _decode_categorical(item))
+def _encode(hyperparameter: ExactCategorical | ExactOrdinal, _: Any) -> dict[str, Any]:
+    choices = list(getattr(hyperparameter, hyperparameter._attribute))
+    item: dict[str, Any] = {"name": hyperparameter.name, hyperparameter._attribute: choices}
+    if isinstance(hyperparameter, ExactCategorical):
+        item["weights"] = hyperparameter.weights and list(hyperparameter.weights)
+    # Only a default of its own: spaces that need none keep the text, and its digest, that stores
+    # have of them.
+    own, usual = (index_of(choices, hp.default_value) for hp in (hyperparameter, _decode(item)))
+    return item if own in (None, usual) else item | {"default_value": own}
 
 
-def _decode_categorical(item: dict[str, Any], *_: Any) -> CategoricalHyperparameter:
-    choices = item["choices"]
-    default = _decode_default(item, choices)
+def _decode(item: dict[str, Any], *_: Any) -> CategoricalHyperparameter | OrdinalHyperparameter:
+    place, is_ordinal = item.get("default_value"), "sequence" in item
+    choices = item["sequence" if is_ordinal else "choices"]
+    default = NotSet if place is None else choices[place]
+    if is_ordinal:
+        return ordinal(item["name"], choices, default=default)
     return categorical(item["name"], choices, weights=item["weights"], default=default)
-
-
-def _encode_ordinal(hyperparameter: ExactOrdinal, _: Any) -> dict[str, Any]:
-    values = list(hyperparameter.sequence)
-    item = {"name": hyperparameter.name, "sequence": values}
-    return item | _encode_default(hyperparameter, values, _decode_ordinal(item))
-
-
-def _decode_ordinal(item: dict[str, Any], *_: Any) -> OrdinalHyperparameter:
-    values = item["sequence"]
-    return ordinal(item["name"], values, default=_decode_default(item, values))
-
-
-def _encode_default(
-    hyperparameter: Hyperparameter[Any, Any], choices: Sequence[Any], without: Any
-) -> dict[str, int]:
-    """Index of the default, unless it is that of the hyperparameter made ``without`` one.
-
-    Spaces that need no default keep the text, and its digest, that stores have of them.
-    """
-    place, usual = (index_of(choices, hp.default_value) for hp in (hyperparameter, without))
-    return {} if place is None or place == usual else {"default_value": place}
-
-
-def _decode_default(item: dict[str, Any], choices: Sequence[Any]) -> Any:
-    place = item.get("default_value")
-    return NotSet if place is None else choices[place]
 
 
 def _encode_condition(condition: ExactIn, _: Any) -> dict[str, Any]:
@@ -285,14 +265,14 @@ def _decode_condition(item: dict[str, Any], space: ConfigurationSpace, *_: Any) 
 ENCODERS: Final[Any] = {
     ExactIn: ("EXACT_IN", _encode_condition),
     **ranges.ENCODERS,
-    ExactCategorical: ("exact_categorical", _encode_categorical),
-    ExactOrdinal: ("exact_ordinal", _encode_ordinal),
+    ExactCategorical: ("exact_categorical", _encode),
+    ExactOrdinal: ("exact_ordinal", _encode),
 }
 DECODERS: Final[Any] = {
     "hyperparameters": {
         **ranges.DECODERS["hyperparameters"],
-        "exact_categorical": _decode_categorical,
-        "exact_ordinal": _decode_ordinal,
+        "exact_categorical": _decode,
+        "exact_ordinal": _decode,
     },
     "conditions": {"EXACT_IN": _decode_condition},
 }
