@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .arm_recipes import WeightedModelSampler as WeightedModelSampler
     from .arm_report import arm_report as arm_report
     from .callbacks import NoImprovement as NoImprovement
+    from .callbacks import record as record
     from .explain import explain as explain
     from .explain import member_trust as member_trust
     from .explain import source_shares as source_shares
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from .initial_design import enqueue_initial_design as enqueue_initial_design
     from .memory import curves as curves
     from .memory import meta_dataset_from_studies as meta_dataset_from_studies
-    from .recording import record as record
     from .replaying import optimizer as optimizer
     from .samplers import EIPerSecondSampler as EIPerSecondSampler
     from .samplers import GBQRSampler as GBQRSampler
@@ -41,13 +41,12 @@ import_when_used(
         "adapter": ["ADAPTER"],
         "arm_recipes": ["BOASFSampler", "BanditSampler", "WeightedModelSampler"],
         "arm_report": ["arm_report"],
-        "callbacks": ["NoImprovement"],
+        "callbacks": ["NoImprovement", "record"],
         "explain": ["explain", "member_trust", "source_shares"],
         "automl_plugins.proposers.explanation": ["Explanation"],
         "filtering_pruner": ["SuccessiveFilteringPruner"],
         "initial_design": ["INITIAL_DESIGN", "enqueue_initial_design"],
         "memory": ["curves", "meta_dataset_from_studies"],
-        "recording": ["record"],
         "replaying": ["optimizer"],
         "samplers": ["EIPerSecondSampler", "GBQRSampler", "SurrogateSampler"],
         "transfer_samplers": ["AutoSampler", "BlendedSampler", "PMFSampler", "TSTSampler"],

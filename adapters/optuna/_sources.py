@@ -41,8 +41,8 @@ from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.values import to_values
 
 from ._foresight import Foresight
+from .callbacks import key_of
 from .memory import Studies, read_study, read_task, task_name
-from .recording import key_of
 from .space import Distributions, distributions_of, space_of_trials
 from .studies import StudySource, finished_trials, one_study, owns, studies_in
 
