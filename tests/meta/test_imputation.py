@@ -23,8 +23,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from automl_plugins.meta import MetaDataset, TaskRecord
+from automl_plugins.meta.alignment import impute
 from automl_plugins.meta.designs.design import spread
-from automl_plugins.meta.imputation import impute
 from automl_plugins.spaces.values import to_values, to_vector
 from automl_plugins.spaces.vector_space import VectorSpace
 
