@@ -186,20 +186,10 @@ def _without_foreign_parents(space: VectorSpace, names: list[str]) -> list[str]:
 class RecognisedMemory(AlignedMemory):
     """The bundled memory of the learner whose hyperparameters the search space has, if any.
 
-    A hyperparameter of the space is one of a learner's if it has its name, as the library calls it
-    or with a prefix (that of one step of a pipeline, which has most of them, or of all that can
-    vary, such as ``lgbm_``), if it can vary, and if its values are of the same kind: of numbers
-    one in twenty of those recorded must lie in the range of the space. A learner is recognised if
-    the space has at least two of its hyperparameters, of which one is not also that of quite other
-    models (``max_depth`` and ``n_estimators`` alone may be a forest's, a learning rate and a depth
-    a network's), and they are at least half of all that can vary; of several learners that whose
-    library has the most names of the space, recorded or not, then that of which the space has the
-    most, then that whose spelling it has; where others are equal, none (but a random forest rather
-    than extra trees).
-    Regressions and classifications serve together.
-
-    A search among several algorithms is of no learner: at least two of the hyperparameters must be
-    active whatever the choices that are not the learner's.
+    ``docs/memory.md`` has the rules: how many names of a learner a space must have, which of them
+    are not enough, that their values must lie in its ranges, and which of several learners is
+    taken. A search among several algorithms is of no learner: at least two of the hyperparameters
+    must be active whatever the choices that are not the learner's.
 
     An INFO line says what was recognised, and how to turn it off or choose another one; so it does
     where the learner is not clear, or is no longer recognised. That the space is of no learner is
