@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -21,48 +20,35 @@ if TYPE_CHECKING:
     from automl_plugins.surrogates import Blended, Sources, TwoStageTransfer
 
 _KEPT = 5_000  # predictions that are remembered
-Made = TypeVar("Made", bound="TwoStageTransfer | Blended")
 
 
-class _Template(ABC, Generic[Made]):
-    """Makes surrogates that share what was learnt from a memory, once for each space."""
+class TransferTemplate:
+    """Makes ``TwoStageTransfer`` surrogates; the first stage is fitted once for each space.
 
-    _learnt: ClassVar[str]  # name of what a surrogate holds of it
+    Arguments and their errors are those of ``TwoStageTransfer``, or of ``TwoStageTransfer.paper``.
+    """
 
-    def __init__(self, memory: AlignedMemory, surrogate: Made) -> None:
-        surrogate.check_arguments()
+    def __init__(self, memory: AlignedMemory, *, paper: bool = False, **options: Any) -> None:
+        made = surrogates.TwoStageTransfer
         self.memory = memory
-        self._surrogate = surrogate
-        self._of_memory: Newest[Any] = Newest()
+        self._surrogate = (made.paper if paper else made)(**options)
+        self._surrogate.check_arguments()
+        self._sources: Newest[Sources] = Newest()
 
-    def for_space(self, space: VectorSpace) -> Made:
+    def for_space(self, space: VectorSpace) -> TwoStageTransfer:
         """An unfitted surrogate for features of ``space``.
 
         Raises:
             MemoryMismatch: If the space can use no run of the memory.
         """
         made = copy.copy(self._surrogate)
-        setattr(made, self._learnt, self._of_memory.get(space, lambda: self._learn(space)))
+        made.sources = self._sources.get(
+            space,
+            lambda: surrogates.Sources.fit(
+                self.memory.on(space), kernel=made.kernel, max_rows=made.max_rows
+            ),
+        )
         return made
-
-    @abstractmethod
-    def _learn(self, space: VectorSpace) -> Any: ...
-
-    def __repr__(self) -> str:
-        return f"{type(self._surrogate).__name__}({self.memory!r})"
-
-
-class TransferTemplate(_Template["TwoStageTransfer"]):
-    """Makes ``TwoStageTransfer`` surrogates; the first stage is fitted once for each space.
-
-    Arguments and their errors are those of ``TwoStageTransfer``, or of ``TwoStageTransfer.paper``.
-    """
-
-    _learnt = "sources"
-
-    def __init__(self, memory: AlignedMemory, *, paper: bool = False, **options: Any) -> None:
-        made = surrogates.TwoStageTransfer
-        super().__init__(memory, (made.paper if paper else made)(**options))
 
     def best_recorded(self, space: VectorSpace) -> FloatArray:
         """The best complete run of each earlier task (n, d), n <= S, distinct."""
@@ -77,9 +63,8 @@ class TransferTemplate(_Template["TwoStageTransfer"]):
         _, first = np.unique(space.keys(vectors), return_index=True)
         return vectors[np.sort(first)]
 
-    def _learn(self, space: VectorSpace) -> Sources:
-        kernel, max_rows = self._surrogate.kernel, self._surrogate.max_rows
-        return surrogates.Sources.fit(self.memory.on(space), kernel=kernel, max_rows=max_rows)
+    def __repr__(self) -> str:
+        return f"TwoStageTransfer({self.memory!r})"
 
 
 class LearnedLosses:
@@ -114,7 +99,7 @@ class LearnedLosses:
         return self.__dict__ | {"_known": {}}
 
 
-class BlendedTemplate(_Template["Blended"]):
+class BlendedTemplate:
     """Makes ``Blended`` surrogates; the meta-learner is fitted once for each space.
 
     Args:
@@ -125,8 +110,6 @@ class BlendedTemplate(_Template["Blended"]):
         learner: Settings of the meta-learner; None takes its defaults.
     """
 
-    _learnt = "earlier"
-
     def __init__(
         self,
         memory: AlignedMemory,
@@ -135,13 +118,17 @@ class BlendedTemplate(_Template["Blended"]):
         meta_features: Mapping[str, float] | None = None,
         learner: MetaLearner | None = None,
     ) -> None:
-        super().__init__(memory, surrogates.Blended(None, surrogate))
+        self.memory = memory
+        self._surrogate = surrogates.Blended(None, surrogate)
+        self._surrogate.check_arguments()
         self.meta_features = dict(meta_features or {})
         self.learner = learner
+        self._earlier: Newest[LearnedLosses] = Newest()
 
     def for_space(self, space: VectorSpace) -> Blended:
-        """See the base class; the name in its shares says which bundled memory it is of."""
-        made = super().for_space(space)
+        """See ``TransferTemplate``; the name in its shares says which bundled memory it is of."""
+        made = copy.copy(self._surrogate)
+        made.earlier = self._earlier.get(space, lambda: self._learn(space))
         made.name = self.memory.name_in(space)
         return made
 
@@ -160,3 +147,6 @@ class BlendedTemplate(_Template["Blended"]):
         # The user's own learner is never fitted: it may serve other searches.
         learner = MetaLearner() if self.learner is None else clone(self.learner)
         return LearnedLosses(learner.fit(dataset), described or None)
+
+    def __repr__(self) -> str:
+        return f"Blended({self.memory!r})"
