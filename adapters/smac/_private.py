@@ -331,8 +331,10 @@ class DaskRunner(DaskParallelRunner):
 
     @property
     def submitted(self) -> list[TrialInfo]:
-        """The trials whose results have not been taken yet."""
-        return [info for info, _ in self._submitted.values()]
+        """The trials whose results the search has not been told yet."""
+        # An interrupted search leaves results in the queue, which come first when it continues.
+        waiting = [info for info, _ in self._results_queue]
+        return [*waiting, *(info for info, _ in self._submitted.values())]
 
     @property
     def meta(self) -> dict[str, Any]:

@@ -305,8 +305,16 @@ class Interrupt(Callback):
 
     def on_tell_end(self, smbo, info, value):
         self.told += 1
-        if self.told == 3:
+        runner = smbo._runner
+        if sys.argv[2] == "running" and self.told == 3:
             raise KeyboardInterrupt
+        if sys.argv[2] == "ended":  # two results are taken at once
+            if runner._results_queue:
+                sys.argv[2] = "interrupted"
+                raise KeyboardInterrupt
+            if len(runner._pending_trials) > 1:
+                while not all(trial.done() for trial in runner._pending_trials):
+                    time.sleep(0.01)
 
 
 if __name__ == "__main__":  # the workers need none of this
@@ -326,11 +334,13 @@ if __name__ == "__main__":  # the workers need none of this
 
 
 @pytest.mark.slow
-def test_trials_that_workers_still_run_are_not_started_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", ["running", "ended"])
+def test_trials_that_workers_still_run_are_not_started_again(tmp_path: Path, workers: str) -> None:
+    """Nor those that have ended, whose results wait behind the one that was interrupted."""
     script = tmp_path / "interrupted.py"
     script.write_text(INTERRUPTED, encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, str(script), str(tmp_path)],
+        [sys.executable, str(script), str(tmp_path), workers],
         capture_output=True,
         text=True,
         timeout=600,
