@@ -53,6 +53,7 @@ def arm_scales(best: FloatArray, finished: IntArray, total: FloatArray) -> Float
     """
     away = np.abs(best - np.median(best))
     apart = np.median(away) or away.mean()
+    # Equal rewards may leave a rounding error below 0, of which there is no root.
     below = np.where(finished > 0, np.maximum(finished * best - total, 0.0), 0.0)
     free = np.maximum(finished - 1, 0)  # the best reward itself lies 0 below
     pooled = below.sum() / max(int(free.sum()), 1)
@@ -69,7 +70,7 @@ def pulls_by_time(pulls: IntArray, timed: IntArray, seconds: FloatArray) -> Floa
     """
     if not seconds.sum() > 0:
         return pulls.astype(np.float64)
-    known = seconds > 0
+    known = seconds > 0  # zeros are unknown, see ``records.trial.Trial``
     usual = seconds.sum() / timed[known].sum()
     each = np.where(known, seconds / np.maximum(timed, 1), usual)
     spent = each * pulls
@@ -97,7 +98,7 @@ class UCB1(ScoredPolicy):
 
     def _scores(self, standing: Standing) -> FloatArray:
         pulls = standing.of.pulls
-        bonus = np.sqrt(self.c * np.log(pulls.sum()) / pulls)
+        bonus = np.sqrt(self.c * np.log(pulls.sum()) / pulls)  # pulls >= ``min_pulls`` >= 1
         return np.asarray(mean_rewards(standing.of) + bonus)
 
 
@@ -282,7 +283,7 @@ def log_t_tail(z: FloatArray, degrees: FloatArray) -> FloatArray:
     I_x(a, b) = x^a (1 - x)^b / (a B(a, b)) 2F1(a + b, 1; a + 1; x) (DLMF 8.17.8). That series is
     1 / (1 - x) up to a factor of 1 - 1 / z^2: 0.999 where it is needed.
     """
-    tail = stdtr(degrees, -z)
+    tail = stdtr(degrees, -z)  # 1 - stdtr(degrees, z) would be 0 from 1e-16 on
     out = np.log(np.maximum(tail, _TINY))
     far = tail < _TINY
     if far.any():

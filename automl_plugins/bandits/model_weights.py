@@ -107,7 +107,7 @@ def weights_from_logs(logs: npt.ArrayLike) -> FloatArray:
         raise ValueError(f"There is no model with a positive weight; logarithms are {logs!r}.")
     if not (values < np.inf).all():
         raise ValueError(f"Weights must be finite numbers; logarithms are {logs!r}.")
-    weights = np.exp(values - values.max())
+    weights = np.exp(values - values.max())  # 2^1024 itself would overflow
     return np.asarray(weights / weights.sum())
 
 
@@ -146,6 +146,7 @@ def failure_probability(weights: npt.ArrayLike, theta: npt.ArrayLike, n_draws: i
         )
     if n_draws == 0:  # 0 times -inf is NaN
         return 1.0
+    # Beyond 1, by the rounding allowed above, there is no logarithm.
     with np.errstate(divide="ignore"):  # a model that is surely hit: exp(-inf)
         return float(np.exp(n_draws * np.log1p(-np.minimum(hit, 1.0))).mean())
 

@@ -57,6 +57,7 @@ class ArmRecords:
         reward, seconds = self.reward, self.seconds
         unknown = (self.status == Status.COMPLETE) & np.isnan(reward)
         refuse_rows("arm", self.arm, self.arm < 0, "must be >= 0")
+        # Comparisons that are False for NaN, no reward: only COMPLETE pulls need one.
         refuse_rows("reward", reward, (reward < 0) | (reward > 1), "must lie in [0, 1]")
         check_seconds("seconds", seconds)
         no_status = ~np.isin(self.status, list(Status))
@@ -79,6 +80,7 @@ class ArmRecords:
         """Arms and rewards (m,) of the finished pulls; the reward of a failed one is 0."""
         done = self.finished
         failed = self.status[done] == Status.FAILED
+        # A pruned pull that reported nothing has no reward either.
         reward = np.where(failed, 0.0, np.nan_to_num(self.reward[done], nan=0.0))
         return self.arm[done], reward
 
@@ -133,10 +135,11 @@ class ArmStatistics:
         done = records.finished
         (arm, reward), failed = records.results(), records.status[done] == Status.FAILED
         best = np.full(n_arms, -np.inf)
+        # With ``best[arm] = reward`` NumPy would keep the last reward of each arm.
         np.maximum.at(best, arm[~failed], reward[~failed])
 
         def count(of: IntArray, weights: Any = None) -> Any:
-            return np.bincount(of, weights, n_arms)
+            return np.bincount(of, weights, n_arms)  # arms without a pull have an entry, too
 
         return cls(
             pulls=count(records.arm),
@@ -158,6 +161,7 @@ class ArmStatistics:
     def variance(self) -> FloatArray:
         """Population variance of the rewards (K,), >= 0."""
         second = self.squares / np.maximum(self.scored, 1)
+        # Equal rewards, three of 0.03 for one, may leave a rounding error below 0.
         return np.asarray(np.maximum(second - self.mean**2, 0.0))
 
     def take(self, arms: IntArray) -> ArmStatistics:
@@ -217,6 +221,7 @@ class RewardScale:
         diverged run does not make all others equal; far outliers are tamed first
         (``records.scores.tame``).
         """
+        # ``tame`` brings all within 2e150; a loss of 1e308 itself lies beyond every ``reach``.
         values = np.clip(losses, -HUGE, HUGE)
         near = tame(values)
         best, worst = float(near.min()), float(near.max())

@@ -172,6 +172,8 @@ class ArmReport:
         """
         costs, lines = self.costs(self.unit), []
         for r, after in itertools.zip_longest(self.rounds, self.opened[1:]):
+            # Pulls are in the order in which they finished, running ones last; the last round has
+            # no ``after`` and takes all that are left.
             spent = costs[r.finished : after].sum()
             in_seconds = self.unit == "seconds"
             amount = f"{spent:.1f} s" if in_seconds else format_count(int(spent), "trial")

@@ -38,7 +38,8 @@ from .records import ArmRecords, ArmStatistics
 Score = Literal["mean", "maximum"]
 Unit = Literal["trials", "seconds"]
 
-# c and temperature: those of the paper for means, a sharp softmax for the best rewards.
+# c and temperature: those of the paper for means, a sharp softmax for the best rewards, by which
+# an arm 0.02 behind the best one gets 1 / e of what that gets.
 _DEFAULTS: dict[Score, tuple[float, float]] = {"mean": (2.0, 1.0), "maximum": (0.0, 0.02)}
 
 
@@ -344,6 +345,7 @@ class SuccessiveFiltering:
         fits = room > 0
         if self.carry_debts:
             in_time = ledger.spent.sum() < current.limit
+            # Half a pull has to fit, so debts and savings are about half a pull at most.
             fits &= (room >= cost / 2) & (cost <= left) & in_time
         if fits.any():
             # Shares are used up evenly; those of a sharp softmax may underflow to 0.
@@ -433,6 +435,7 @@ class SuccessiveFiltering:
             # Savings (> 0) and debts of each arm; one that took no part before has neither.
             limits = {} if previous is None else {d.arm: d.limit for d in previous.decisions}
             balance = np.array([limits.get(a, ledger.spent[a]) for a in arms.tolist()]) - spent
+            # The one more round of ``next`` has an index beyond all rounds.
             left = max(self.budget - total, 0.0) / max(self.rounds - index, 1)
             budget = max(left - float(balance.sum()), 0.0)  # debts are paid out of the new shares
         shares = budget * softmax_shares(scores[advances], self.temperature)

@@ -58,7 +58,7 @@ def promote(losses: npt.ArrayLike, keep: int) -> npt.NDArray[np.int64]:
     are promoted only where too few have not failed, so that the budget stays as stated.
     """
     values = np.asarray(losses, dtype=np.float64)
-    return np.argsort(values, kind="stable")[:keep]
+    return np.argsort(values, kind="stable")[:keep]  # NumPy sorts NaN behind inf
 
 
 def best(evaluations: Iterable[Evaluation[C]]) -> Evaluation[C]:
@@ -155,6 +155,7 @@ class _Schedule(ABC):
                     Evaluation(i, configurations[i], b, r, rung.resource, loss)
                     for i, loss in zip(numbers, losses, strict=True)
                 ]
+                # As many as the next rung has: flooring twice is flooring n / eta^(i + 1) once.
                 numbers = [numbers[i] for i in promote(losses, rung.n // bracket.eta).tolist()]
         return out
 
