@@ -279,6 +279,7 @@ class Pulls:
         values = np.asarray(losses, dtype=np.float64)
         bad = np.isposinf(values)  # -inf, the best there is, has reward 1
         if infeasible is not None:
+            # A failed one stays without a reward.
             bad |= infeasible & ~np.isnan(values)
         scale = RewardScale.of(values[~bad], reward_range, maximize=maximize)
         rewards = scale.rewards(values)
