@@ -27,10 +27,11 @@ Mask = Callable[[FloatArray], BoolArray]
 
 # Losses are equal if they differ by at most the larger of these two.
 _TIED = 1e-12  # in units of half the distance between the best loss and the median
-_ROUNDED = 8.0  # in units of the distance to the next float
+_ROUNDED = 8.0  # in units of the distance to the next float, for sums in another order
 LEAST_RADIUS = 0.02  # of a plateau, as a share of each range
 _GROWTH = 2.0  # radius of a plateau over the distance of its evaluations
 _INACTIVE = 1e300  # in place of a missing feature, far from all others
+# Larger steps feel the curvature of the score, those below 1e-7 the rounding of a process.
 _DIFFERENCE = 1e-4  # step of a difference quotient, as a share of the range
 _LOWEST = -1e9  # lower bound of the scores, which may be -inf, in difference quotients
 _MOST_SCORED = 30_000  # no step begins once a proposal has scored so many configurations
@@ -215,6 +216,7 @@ def maximize(
     for _ in range(_MAX_STEPS):
         if sum(len(vectors) for vectors, _, _ in batches) >= _MOST_SCORED:
             break  # with hundreds of hyperparameters a step alone may score thousands
+        # Neighbours (m', d) of all points, and which of the points each belongs to (m',).
         moved, owner = space.neighbours(points, rng)
         moved = space.complete(moved, rng, fixed)
         fresh = space.allowed(moved) & ~repeats(moved)  # fixed values may make one forbidden
@@ -232,7 +234,7 @@ def maximize(
                 joined = joined[fresh]
                 batches.append((joined, *score(joined)))
                 owner = np.concatenate([owner, joiner[fresh]])
-                moved, scores, losses = _stack(batches[-2:])
+                moved, scores, losses = _stack(batches[-2:])  # in the order of ``owner``
         # Sorted by start, then by score, so that the first of each start is its best.
         order = np.lexsort((losses, -scores, owner))  # ties go to the lower loss
         best = order[np.unique(owner[order], return_index=True)[1]]  # of each start
@@ -240,6 +242,7 @@ def maximize(
         if not len(best):
             break
         points, levels = moved[best], scores[best]
+    # Of all that was scored: the searches of some starts have ended before the last step.
     found = best_of(*_stack(batches), rng)
     if search.n_gradients:
         higher = climb(space, score, found, fixed, search.n_gradients)[None]
@@ -268,6 +271,7 @@ def climb(
     m = len(columns)
     if not m:
         return start
+    # (1 + 2 m, m): the point itself, a step forward in each column, then a step backward.
     steps = _DIFFERENCE * np.concatenate([np.zeros((1, m)), np.eye(m), -np.eye(m)])
 
     def loss(x: FloatArray) -> tuple[float, FloatArray]:

@@ -35,7 +35,7 @@ from automl_plugins.streams import Streams
 _LEAST = 0.05  # trust below which a member is not asked
 _NOISY = 0.01  # variance of the noise, over that of the losses, from which they are noisy
 _JUDGED = 12  # rows from which a model can tell noise from what it does not know
-_HIGHEST = 0.99  # merit beyond which no member is better than another
+_HIGHEST = 0.99  # merit beyond which no member is better than another; at 1 evidence is infinite
 
 
 class Committee:
@@ -136,13 +136,14 @@ class Committee:
         n, asked = 0, np.ones(len(self.members), dtype=bool)
         if is_informative(judged):
             shared = SharedFits()
+            # The members keep them: the one that is drawn fits anew only if it learns more rows.
             fitted = [m.models(space, judged, streams, shared) for m in self.members.values()]
             merits = [models.merits for models, _ in fitted]
             noise = np.array([models.noise for models, _ in fitted])
             # One number for all: a bootstrap model holds out most rows, not all. By its own number
             # it would be trusted less than a process of the same merit.
             n = max(models.n_held_out for models, _ in fitted)
-            if n >= _JUDGED and noise[~self.exact].max() > _NOISY:
+            if n >= _JUDGED and noise[~self.exact].max() > _NOISY:  # one at least is not exact
                 asked = ~self.exact
         shares = np.zeros(len(asked))
         judges = [merit for merit, is_asked in zip(merits, asked, strict=True) if is_asked]

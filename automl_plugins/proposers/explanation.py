@@ -187,6 +187,7 @@ class Explanation:
         return cls.from_facts(
             number,
             {**facts, "value": facts.get("loss")},
+            # Rounded shares may add up to a little more than 1.
             own_share=None if shares is None else max(0.0, 1.0 - sum(shares.values())),
             shares=shares,
             origin=origin,

@@ -90,6 +90,7 @@ def fit_feasibility(
         with as_failure(f"fit of {{!r}} on {n} rows", borders):
             values = history.constraints[np.ix_(learnt, valued)]
             constraints = shared.fit(borders, features[learnt], values)
+        # Rows that break only constraints learnt above are successes for the trees.
         others = np.delete(history.constraints, valued, axis=1)
         success = successes(replace(history, constraints=others))
     if not success[learnt].all():

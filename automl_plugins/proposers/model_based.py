@@ -63,6 +63,7 @@ Acquisition = Literal["ei", "bound"]
 Refit = Literal["schedule", "always"]
 
 _DESIGN_POOL = 512  # candidates among which a design chooses
+# 6 in any space were no better on judged tasks, see docs/evidence/families/notes.md.
 _LONGEST_START = 12  # most rows of a start design for the number of hyperparameters alone
 _CANDIDATES = 1000  # of a proposal by default; half of them, and shorter ascents, lost on networks
 # The more rows, the longer a prediction takes and the less one proposal matters.
@@ -173,6 +174,7 @@ class ModelBasedProposer:
         fixed: FloatArray | None = None,
     ) -> Proposal:
         """See ``Proposer.propose``."""
+        # Nothing is fixed: a small space may be enumerated, and ``balance`` has its turns.
         if fixed is not None and np.isnan(fixed).all():
             fixed = None
         settings, rng = self.settings, streams.generator("candidates", k)
@@ -285,7 +287,7 @@ class ModelBasedProposer:
         n_candidates, search = _effort(settings, space.d, models.learnt.n_rows)
         first, complete = asked.unseen(n_candidates)
         score = _CandidateScore(settings, asked, models)
-        models = score.models
+        models = score.models  # which know what runs, where the surrogate can
         if complete:
             vector = best_of(first, *score(first), rng)
         else:
@@ -398,6 +400,7 @@ class _CandidateScore:
 
     def _log_distance(self, features: FloatArray) -> FloatArray | float:
         """Logarithm (m,) of the factor by which others near ``features`` (m, f) lower the gain."""
+        # Plateaus by the largest difference of a feature: their radii are shares of each range.
         distance: FloatArray | float = 1.0
         if len(self._unknown):
             gaps = design.distances(features, self._unknown)

@@ -197,7 +197,7 @@ class FittedModels:
         with as_failure("predict of {!r}", self.surrogate):
             answer = self.surrogate.predict(features)
             mean, std = answer if isinstance(answer, tuple) else (answer, np.zeros(len(features)))
-            mean = np.asarray(mean, dtype=np.float64).reshape(len(features))
+            mean = np.asarray(mean, dtype=np.float64).reshape(len(features))  # may be (m, 1)
             std = np.asarray(std, dtype=np.float64).reshape(len(features))
         if np.isnan(mean).any() or np.isnan(std).any():
             raise SurrogateFailure(f"{self.surrogate!r} predicted NaN.")
@@ -220,7 +220,7 @@ class FittedModels:
         with as_failure("beside of {!r}", self.surrogate):
             seen = replace(self, surrogate=self.surrogate.beside(pending))
         likely = pending[self.success(pending) >= 0.5]  # a failure improves nothing
-        if not len(likely) or not np.isfinite(self.best):
+        if not len(likely) or not np.isfinite(self.best):  # nothing observed to improve on
             return seen
         return replace(seen, best=min(self.best, float(seen.predict(likely)[0].min())))
 
@@ -291,7 +291,7 @@ class FittedModels:
         """
         rows = self._is_held_out
         predicted = self._held_out[:, rows]
-        distinct, group = np.unique(self.learnt.values[rows], return_inverse=True)
+        distinct, group = np.unique(self.learnt.values[rows], return_inverse=True)  # ascending
         merits = np.zeros(len(predicted))
         if len(distinct) >= 3:
             sums = [np.bincount(group, row) for row in predicted]
@@ -346,7 +346,7 @@ def fit_models(
     # model fits, beside rows that may be the best ones.
     failures = None if feasibility is None else feasibility.failures
     if failures is not None and failures.predictable:
-        penalised[asked] = failed[asked] & (failures.held_out() < 0.5)
+        penalised[asked] = failed[asked] & (failures.held_out() < 0.5)  # each (len(asked),)
     learnt = Learnt.of(reported, history, penalised, settings, streams)
     with as_failure(f"fit of {{!r}} on {n} rows", settings.surrogate):
         given = settings.surrogate

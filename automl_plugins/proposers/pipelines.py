@@ -160,6 +160,7 @@ class PipelineProposer:
             changed = space.complete(np.vstack([first.vector[None], others]), rng, fixed)
             legal = np.flatnonzero(space.allowed(changed) & ~repeats.seen(changed))
             if len(legal):
+                # The prediction was of the recommended one, without the decided values.
                 vector = changed[legal[0]]
                 return replace(first, vector=vector, origin="design", loss=None, bound=None)
         return self.fallback.propose(space, history, streams, k, fixed)
@@ -191,8 +192,9 @@ class PipelineProposer:
     def _know(self, space: VectorSpace, dataset: MetaDataset) -> _Known:
         vectors, Y = matrix(dataset)
         model = self.model
-        if not hasattr(model, "parameters_"):
+        if not hasattr(model, "parameters_"):  # not fitted
             with as_failure("fit of {!r}", model):
+                # A copy, so that the settings serve the next space, too.
                 model = clone(model).fit(Y)
         elif model.n_pipelines_ != len(Y):
             raise ValueError(
@@ -258,12 +260,13 @@ def matrix(dataset: MetaDataset) -> tuple[FloatArray, FloatArray]:
     n, n_tasks = len(distinct), len(dataset.tasks)
     losses = dataset.scores(np.asarray)  # but failed runs stay NaN
     known = ~np.isnan(losses)
-    at = which * n_tasks + dataset.task
+    at = which * n_tasks + dataset.task  # place of each run in the flattened (N, T)
     counts = np.bincount(at[known], minlength=n * n_tasks).reshape(n, n_tasks)
     sums = np.bincount(at[known], losses[known], minlength=n * n_tasks).reshape(n, n_tasks)
     tried = np.bincount(at, minlength=n * n_tasks).reshape(n, n_tasks) > 0
     Y = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
     worst = np.where(counts > 0, Y, -np.inf).max(axis=0)
+    # A task on which nothing completed has no worst loss, and stays NaN.
     Y = np.where(tried & (counts == 0) & np.isfinite(worst), worst, Y)
     keep = (counts > 0).any(axis=1)  # one that failed everywhere is nothing to recommend
     if n_tasks > 1 and float(tried[keep].sum(axis=1).mean()) < _SHARED:

@@ -36,6 +36,7 @@ Origin = Literal["design", "random", "model"]
 
 MOST_ASKING = 32  # numbers being proposed at one moment; older ones belong to dead workers
 COUNTS = ("n_rows", "n_diverged", "n_infeasible")
+# A second one is drawn only where the space is nearly used up or ``fixed`` values leave little.
 _MAX_REDRAWS = 8  # batches without a new configuration before giving up
 _RANDOM_POOL = 512  # configurations from which a random one is taken
 _FACTS = ("loss", "bound", "seconds", "success")  # numbers, None where they are not modelled
@@ -184,7 +185,9 @@ def ask(
     with one_blas_thread(), np.errstate(under="ignore"):
         history = fill_gaps(space, history, streams)
         asking = (history.status == Status.RUNNING) & np.isnan(history.vectors).all(axis=1)
+        # So many at most, for each costs a proposal of its own.
         asking &= (history.number < k) & (history.number >= k - MOST_ASKING)
+        # Ascending: each worker takes account of the configurations of lower numbers.
         for number in np.sort(history.number[asking]).tolist():
             place = history.number == number
             try:
@@ -248,7 +251,7 @@ class Repeats:
 
     def __init__(self, space: VectorSpace, history: History, k: int) -> None:
         self.space = space
-        self._keys = np.sort(space.keys(history.vectors))
+        self._keys = np.sort(space.keys(history.vectors))  # ``space.seen`` searches sorted keys
         proposed = history.missing & ~np.isnan(history.vectors)
         asked = ~np.isnan(history.vectors) & ~proposed
         complete = history.status == Status.COMPLETE
@@ -263,6 +266,7 @@ class Repeats:
                 own = own | asked[complete & space.agrees(history.vectors, branch)].any(axis=0)
             else:
                 own = asked.any(axis=0)
+            # Compared by categories alone, the row would take its whole branch.
             if (own & ~space.categorical & ~np.isnan(vector)).any():
                 found.append(np.where(own, vector, np.nan))
         self.taken = np.array(found).reshape(len(found), space.d)
@@ -331,7 +335,8 @@ class Question:
         only if the ``fixed`` values make all draws forbidden.
         """
         space, fixed = self.space, self.fixed
-        pool = space.enumerate(n) if fixed is None else None
+        # With ``fixed`` values the list would have configurations that contradict them.
+        pool = space.enumerate(n) if fixed is None else None  # None where there are more than n
         for _ in range(_MAX_REDRAWS):
             if pool is not None:
                 break

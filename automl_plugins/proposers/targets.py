@@ -28,8 +28,8 @@ Substitute = Literal["progress", "violations"]
 _VISIBLE = 1e-6  # relative difference of losses, far larger than rounding
 _ROUNDING = 1e-12  # relative difference of reports that may differ from their mean by rounding
 _SAME = 1e-15  # relative difference of losses that differ by rounding only
-_PAIRS = 3  # complete rows from which the final loss of others is predicted
-_MOST_STEPS = 100  # at which it is predicted, those of the most rows
+_PAIRS = 3  # complete rows from which the final loss of others is predicted; any two fit a line
+_MOST_STEPS = 100  # at which it is predicted, those of the most rows; each reads all curves
 _BEHIND = 2.0  # how far behind the worst complete loss, in the range of all
 _FLOOR = 0.15  # regret, in that of the median row, below which differences are compressed
 _MOST = 1e300  # regret in the same unit beyond which losses are equally bad
@@ -103,6 +103,7 @@ def effective_losses(history: History, penalised: BoolArray | None = None) -> Fl
         # Middles of equal parts of (1/2, 1): neither the median itself nor the worst.
         share = 0.5 + 0.5 * (np.arange(len(pruned)) + 0.5) / len(pruned)
         final = np.full(len(losses), np.nan)
+        # Else every prediction would be the one loss that all complete rows have.
         if complete.min() < worst:
             final = _predict_final(history, losses)
         if np.median(complete) == worst:
@@ -113,6 +114,7 @@ def effective_losses(history: History, penalised: BoolArray | None = None) -> Fl
         else:
             losses[rows] = np.quantile(complete, share)
         losses = np.where(np.isnan(final), losses, final)
+    # After the pruned rows, which may lie behind the worst complete one.
     if penalised is not None and len(complete):
         losses[penalised] = np.nanmax(losses)
     return losses
@@ -256,6 +258,7 @@ def with_substitute_losses(history: History) -> History:
     known = ~np.isnan(history.constraints)
     status[pruned & known.any(axis=1)] = Status.COMPLETE
     rows = status == Status.COMPLETE
+    # Bounded, for an infinite violation in units of an infinite mean is no number.
     excess, known = np.clip(history.constraints[rows], 0.0, HUGE), known[rows]
     # Each constraint in units of its own violations: one may be in metres, another in seconds.
     scale = np.where(known, excess, 0.0).sum(axis=0) / np.maximum((excess > 0.0).sum(axis=0), 1)

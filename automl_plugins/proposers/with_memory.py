@@ -133,6 +133,7 @@ def as_remembered(
 def _as_recorded(dataset: MetaDataset, vectors: FloatArray) -> FloatArray:
     """Suggestions (n, d) without differences in what no run has, which the design made."""
     made = dataset.arbitrary & ~np.isnan(vectors)
+    # Any value that is the same for all will do: the largest. There may be no rows: ``initial``.
     return np.where(made, np.fmax.reduce(vectors, initial=0.0), vectors)
 
 
@@ -195,6 +196,7 @@ class SuggestedStart:
             seen = as_remembered(history, dataset, recorded, fixed)
             fresh = ~Repeats(space, seen, k).among(recorded) & space.agrees(vectors, fixed)
             if fresh.any():
+                # As suggested: only comparisons leave out what no run has.
                 vector = vectors[np.flatnonzero(fresh)[0]].copy()
                 return Proposal(vector, "design", shares={self.memory.name_in(space): 1.0})
         proposal = self.proposer.propose(space, history, streams, k, fixed)
