@@ -118,6 +118,7 @@ def auto(
     # After the suggestions the members with the memory need no start design. The others, when
     # drawn, still make theirs: it makes up for a memory that misleads.
     start = shared | ({"n_startup": n_suggested} if shared.get("n_startup") is None else {})
+    # With the targets of ``tst`` and ``blended``.
     votes = TransferTemplate(known)
     blend = BlendedTemplate(known, meta_features=described)
     members = own | {

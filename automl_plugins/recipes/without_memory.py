@@ -152,6 +152,7 @@ def gbqr_surrogate(
     # Here, and not at the first fit after the start design.
     models.check_arguments()
     check_finite("doubt", doubt)
+    # A floor for what is divided by seconds only, see ``ei_per_second``.
     return surrogates.DistanceAware(models, strength=doubt, floor=_FLOOR if per_second else 0.0)
 
 
