@@ -269,7 +269,7 @@ class TopTwoThompson(Thompson):
             draws = rng.beta(alpha, beta, size=(rows, len(arms)))
             ahead = draws[:, others].max(axis=1) > draws[:, ~others][:, 0]
             if ahead.any():
-                return best_of(arms[others], draws[ahead.argmax(), others], rng)
+                return best_of(arms[others], draws[ahead.argmax(), others], rng)  # the first one
         return best_of(arms[others], draws[-1, others], rng)
 
 

@@ -132,6 +132,7 @@ class ArmReport:
         """A row for each arm, in the order of their numbers."""
         records, n_arms, n = self.records, len(self.names), len(self.records)
         of = ArmStatistics.from_records(records, n_arms)
+        # 0 where nothing has finished, unknown where nothing that has was timed.
         seconds = np.where((of.timed == 0) & (of.scored > 0), np.nan, of.seconds)
         total = float(of.seconds.sum())
         values = self._sign * np.asarray(self.losses, dtype=np.float64).reshape(-1)
@@ -286,6 +287,7 @@ def describe_dropped_best(
             " score='mean' compares mean rewards. score='maximum' would keep it."
         )
         for each in opened
+        # Of several that tie for the best, one that stays is enough.
         if best and best <= {d.arm for d in each.decisions if not d.advances} & set(arms)
     ]
 

@@ -391,6 +391,7 @@ class SuccessiveFiltering:
         sd, n = np.sqrt(statistics.variance[before]), statistics.scored[before]
         level = statistics.mean[before] if self.score == "mean" else statistics.best[before]
         bound = level + self.c * sd / np.sqrt(np.maximum(n, 1))
+        # A maximum of -inf, no success, is judged only where no arm has one: then all advance.
         scores = np.where(n > 0, bound, np.inf)  # what has no result yet is not dropped
         judged = np.isin(before, works)
         probabilities = np.zeros(len(before))
