@@ -126,6 +126,7 @@ def stratify(index: int, rng: np.random.Generator) -> float:
     """
     if index == 0:
         return 0.5
+    # The first dimension of Halton's sequence has base 2, which these intervals need.
     return float(qmc.Halton(1, scramble=True, rng=rng).fast_forward(index).random(1)[0, 0])
 
 
