@@ -204,7 +204,7 @@ class RewardScale:
         if reward_range is not None:
             return cls(*reward_range, "rewards are scaled by the given range")
         values = np.asarray(losses, dtype=np.float64)
-        values = np.clip(values[np.isfinite(values)], -HUGE, HUGE)
+        values = values[np.isfinite(values)]
         errors = cls(0.0, 1.0, "losses lie in [0, 1]: the reward is 1 - loss")
         scores = cls(-1.0, 0.0, "scores lie in [0, 1]: the reward is the score")
         for scale in (scores, errors) if maximize else (errors, scores):

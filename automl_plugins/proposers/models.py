@@ -151,7 +151,7 @@ class Learnt:
         # Without a row there is no least loss, no median and no mean: "raw" needs none.
         targets = transform(losses[known], settings.target if len(known) else "raw")
         # Failed and infeasible rows come last, however good their losses: f* is that of the first.
-        order = np.lexsort((known, targets.values, ~success[known]))
+        order = np.lexsort((targets.values, ~success[known]))
         drawn = streams.generator("rows", len(history))
         rows = choose_rows(targets.values, settings.max_rows, drawn)
         n_complete = int((history.status == Status.COMPLETE).sum())

@@ -245,7 +245,7 @@ def _nearest(
     values = np.where(np.isnan(values), np.nanmedian(values, axis=0), values)
     spread = values.std(axis=0)
     gaps = np.abs((values - new[use]) / np.where(spread > 0, spread, np.inf)).sum(axis=1)
-    order = np.lexsort((gaps, ~described))
+    order = np.argsort(gaps, kind="stable")
     return of_nearest(Y, order[described[order]].astype(np.int64), n)
 
 

@@ -202,6 +202,12 @@ def test_of_two_arms_that_look_alike_the_cheap_one_is_pulled_more_often() -> Non
         assert chosen[0] == chosen[1]
 
 
+def test_equal_rewards_lie_on_their_end_whatever_their_sum_rounds_to() -> None:
+    assert sum([0.37] * 7) > 7 * 0.37
+    records = ArmRecords.of([0] * 7 + [1] * 7, [0.0] * 7 + [0.37] * 7)
+    assert MaxUCB().choose([0, 1], records, Streams(1), k=99) == 1
+
+
 def test_no_result_yet_is_neither_good_nor_bad() -> None:
     # Arm 2 runs; the others have maxima and means around 0.5. Its fewer pulls bring it on, and
     # more running ones put it back: a slow arm does not take all workers.

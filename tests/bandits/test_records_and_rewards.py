@@ -103,6 +103,11 @@ def test_other_losses_are_rescaled_and_one_diverged_run_does_not_hide_the_rest()
     np.testing.assert_allclose(cut.rewards([2.0, 6.0, 10.0, 1e30]), [1.0, 0.5, 0.0, 0.0])
 
 
+def test_the_largest_losses_are_rescaled_like_others() -> None:
+    losses = [1e308, -1e308, 3.0]
+    assert RewardScale.of(losses).rewards(losses).tolist() == [0.0, 1.0, 0.5]
+
+
 def test_equal_losses_are_all_good() -> None:
     assert RewardScale.of([7.0, 7.0]).rewards([7.0, math.inf]).tolist() == [1.0, 0.0]
     assert math.isnan(RewardScale.of([7.0, 7.0]).rewards([7.0, NAN])[1])

@@ -199,6 +199,8 @@ def test_pruned_rows_fill_the_worse_half_and_budgets_are_never_compared(seed: in
             [[1, 10], [3, -5], [9, 9], [NAN, 10], [0, NAN], [NAN, NAN]],
             [0.5 + 1.0, 1.5, NAN, 1.0 + 1.0, 0.0 + 1.0, 7.0],
         ),
+        # The mean of an infinite one is no unit: it counts as very large, the others as none
+        ([(C, 9, NAN), (C, -9, NAN)], [[np.inf], [1.0]], [2.0, 2e-150]),
         # One is feasible: losses count
         ([(C, 9, NAN), (C, -9, NAN)], [[1], [0]], [9.0, -9.0]),
         # Nobody has said anything of constraints
