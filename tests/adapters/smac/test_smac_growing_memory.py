@@ -233,7 +233,8 @@ def test_another_memory_excuses_nothing_else(tmp_path: Path, changed: dict[str, 
 def test_the_log_says_that_the_suggestions_are_not_used(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("smac.facade.abstract_facade.setup_logging", lambda level: None)
+    for module in ("smac.facade.abstract_facade", "automl_plugins.adapters.smac.facades"):
+        monkeypatch.setattr(f"{module}.setup_logging", lambda level: None)
     caplog.set_level(logging.INFO, logger="smac")
 
     def run(memory: Any) -> GBQRFacade:
