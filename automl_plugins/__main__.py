@@ -53,6 +53,7 @@ optimizer= and what the optimizer takes. What is compared is printed after the r
     adapter = "optuna"        # optuna, hyperopt or smac
     optimizer = "TPESampler\""""
 
+# argparse takes what begins with a dash for an option.
 _DASH = ". One that begins with a dash comes after two: STORE -- -NAME"
 
 _BEST = 5  # configurations that are shown of a task
@@ -136,6 +137,7 @@ def _add_compare(commands: Any) -> None:
     )
     compare.add_argument(
         "--unit",
+        # Written out here and below: to import the names would load scipy.stats for --help, too.
         choices=["trials", "seconds"],
         default="trials",
         help="what --budget counts; default: trials. Seconds need a --budget",
@@ -258,6 +260,7 @@ def _open_store(address: str, *, make: bool = False) -> Iterator[MetaStore]:
     from automl_plugins.meta.store.connection import StoreError, parse_url
     from automl_plugins.meta.store.metastore import ExistingStore, MetaStore
 
+    # For its errors, which say what a store may be; those of ``check_exists`` do not.
     parse_url(address)
     if not make:
         check_exists(address, "store")
@@ -338,6 +341,7 @@ def _best(records: Sequence[TaskRecord]) -> list[tuple[float, dict[str, Any]]]:
     distinct: dict[str, tuple[float, dict[str, Any]]] = {}
     for row in rows[np.argsort(losses[rows], kind="stable")].tolist():
         values = dict(configurations[row])
+        # As text, in which 1, 1.0 and True differ.
         distinct.setdefault(repr(sorted(values.items())), (float(losses[row]), values))
         if len(distinct) == _BEST:
             break
@@ -376,7 +380,7 @@ def _delete(args: argparse.Namespace) -> int:
         if not args.yes:
             n = sum(s.n_runs for s in searches)
             print(f"{n} runs of the {what} would be deleted. Repeat with --yes to delete them.")
-            return 1
+            return 1  # what was asked for was not done
         if args.search is None:
             n = store.delete_task(args.task)
         else:

@@ -215,6 +215,7 @@ def document_arguments(names: Mapping[str, str], *owners: Any) -> str | None:
     for name, theirs in names.items():
         texts = (_describe(theirs if i else name, owner) for i, owner in enumerate(owners))
         entry = f"{name}: {next(filter(None, texts), '')}".strip()
+        # 99 columns, as in the sources, less the 4 by which docstrings are indented there.
         lines.append(textwrap.fill(entry, 95, initial_indent=" " * 4, subsequent_indent=" " * 8))
     # A line feed at the end, without which the pattern does not see the last section.
     head, tail = _split(_SECTION.sub("", f"{inspect.cleandoc(owners[0].__doc__)}\n"))
@@ -290,6 +291,7 @@ def _call(name: str, function: Callable[..., Any], args: Any, kwargs: Mapping[st
             shown += [f"{n}={describe(v)}" for n, v in value.items()]
         elif parameter.kind == parameter.VAR_POSITIONAL:
             shown += [describe(v) for v in value]
+        # ``==`` of arrays is no truth value, that of their texts is.
         elif (text := describe(value)) != describe(parameter.default):
             shown.append(f"{argument}={text}")
     return f"{name}({', '.join(shown)})"

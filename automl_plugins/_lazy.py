@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 
+# A class: Python calls a ``__getattr__`` of a module (PEP 562), but no ``__setattr__`` of it.
 class _LazyPackage(ModuleType):
     _home: Mapping[str, str]
 
@@ -19,6 +20,7 @@ class _LazyPackage(ModuleType):
         home = self._home.get(name)
         if home is None:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name)
+        # Once for each name: what is set is found before Python asks here.
         value = getattr(import_module(home), name)
         super().__setattr__(name, value)
         return value

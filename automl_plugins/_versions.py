@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from types import ModuleType
 
 _PACKAGE = "automl_plugins"
+# Of what metadata may say only the form that our own has: a lower bound, perhaps an extra.
 _REQUIREMENT = re.compile(r"([\w.-]+)\s*>=\s*([\w.]+)(?:\s*;\s*extra\s*==\s*['\"](\w+)['\"])?")
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)*)(.*)")
 _BEFORE_RELEASE = re.compile(r"[._-]?(a|b|c|rc|alpha|beta|pre|preview|dev)[._-]?\d*")
@@ -59,7 +60,8 @@ def is_older(installed: str, bound: str) -> bool:
         return False
     numbers = [[int(part) for part in match[1].split(".")] for match in (ours, theirs)]
     longest = max(map(len, numbers))
-    have, need = (n + [0] * (longest - len(n)) for n in numbers)
+    have, need = (n + [0] * (longest - len(n)) for n in numbers)  # 2 is 2.0
+    # 2.0rc1 is older than 2.0, 2.0.post1 and 2.0+local are not.
     return have < need or (have == need and _BEFORE_RELEASE.match(ours[2]) is not None)
 
 
@@ -71,6 +73,7 @@ def require(module: str, *, needed_by: str, extra: str) -> ModuleType:
             broken are passed on as they are.
         OutdatedError: If it is older than the extra asks for.
     """
+    # Before the import: that of an old one may fail with an error that does not say why.
     refuse_outdated(module, needed_by=needed_by)
     try:
         return import_module(module)

@@ -13,6 +13,7 @@ from typing import IO
 from urllib.parse import quote
 
 _SQLITE = re.compile(r"sqlite(\+\w+)?://(?P<file>/.*)?$")
+# Up to the last @, for a password may have one, too.
 _PASSWORD = re.compile(r"(?P<user>://[^:/@]*):.*@")
 _HEADER = b"SQLite format 3\0"
 
@@ -154,9 +155,11 @@ def _hint(file: Path, *, is_database: bool) -> str:
 def _similar(file: Path, *, is_database: bool) -> Path | None:
     """A file, or a database, with a similar name in the same folder, which exists."""
     names = [other.name for other in file.parent.iterdir() if other.is_file()]
+    # All of them, for the nearest may be no database; n = 0 is an error.
     near = get_close_matches(file.name, names, n=len(names) or 1)
     if file.suffix and not is_database:  # a file of another kind is hardly what is meant
         near = [name for name in near if Path(name).suffix == file.suffix]
+    # A short name is not near enough to itself with a suffix: db and db.sqlite3.
     near += [name for name in names if Path(name).stem == file.name]
     found = (file.with_name(name) for name in near)
     return next((other for other in found if not is_database or is_sqlite(other)), None)

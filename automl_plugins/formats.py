@@ -14,6 +14,7 @@ _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    # In LaTeX's default font encoding these three print as other characters.
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
@@ -47,6 +48,7 @@ class Format:
             tablefmt=self.table,
             # tabulate 0.9.0 does not align the columns of a table without rows.
             colalign=align if rows else None,
+            # Else tabulate takes texts for numbers, and writes 0.100 as 0.1.
             disable_numparse=True,
         )
         return text

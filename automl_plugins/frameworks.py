@@ -236,6 +236,7 @@ def adapter_of(thing: Any) -> Adapter | None:
     while isinstance(thing, partial):
         thing = thing.func
     owners = thing.__mro__ if isinstance(thing, type) else type(thing).__mro__
+    # A user's class comes from the framework of its first base class that is of one.
     modules = [getattr(thing, "__module__", ""), *(owner.__module__ for owner in owners)]
     for module in modules:
         parts = (module or "").split(".")
@@ -298,6 +299,7 @@ _NOT_KNOWN = {
 
 def ask_adapter(part: str, thing: Any, /, **options: Any) -> Any:
     """``part(thing, **options)`` of the adapter that knows ``thing``; TypeError if none has it."""
+    # None also of an adapter whose framework has no such part.
     if (function := getattr(adapter_of(thing), part, None)) is None:
         facts = {"thing": thing, "kind": type(thing).__name__, "known": ", ".join(_names())}
         raise TypeError(_NOT_KNOWN[part].format(**facts))

@@ -27,6 +27,7 @@ def hidden(logger: str, below: int) -> Iterator[None]:
         yield
     finally:
         with _changing:
+            # Equal levels need not be told apart.
             levels.remove(below)
             known.setLevel(max(levels))
             if len(levels) == 1:

@@ -40,6 +40,7 @@ class Streams:
             if not 0 <= i < 2**32:  # more than one word of the key: (2^32,) would be (0, 1)
                 raise ValueError(f"index must lie in [0, 2^32), got {i}.")
         # A spawn key, not a list of entropy: default_rng([5, 0]) and default_rng(5) coincide.
+        # ``hash`` of a text is another one in each process.
         key = (zlib.crc32(name.encode()), *index)
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
 
