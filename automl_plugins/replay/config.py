@@ -67,6 +67,7 @@ def replay_config(path: Path, *, progress: Progress = None) -> pd.DataFrame:
         raise ValueError(f"{path} has no budget.")
     if "path" in config:
         check_kind("path", config["path"], str, "the name of a CSV file as text")
+        # An absolute path stays what it is.
         config["path"] = path.parent / as_path(config["path"])
     seeds = config.pop("seeds", [0])
     check_kind("seeds", seeds, int | list, "a list of integers")
@@ -101,6 +102,7 @@ def _method(name: str, entry: dict[str, Any]) -> Method:
 def _tables(name: str, entry: dict[str, Any], folder: Path) -> list[Table]:
     if "file" not in entry or "loss" not in entry:
         raise ValueError(f"[tables.{name}] needs file and loss.")
+    # Taken out first: what is left but the file are arguments of ``Table.from_frame``.
     group = entry.pop("group", None)
     options: dict[str, Any] = {}
     if "none" in entry:  # pandas would read some texts, such as "None", as gaps

@@ -96,6 +96,7 @@ def _check_header(path: Path, skiprows: int) -> bool:
     ).to_numpy()
     if len(header) == 1 and re.search("[;\t]", header[0]):
         _refuse_column(path, header[0])
+    # Columns without a name may be several: pandas numbers them.
     if twice := sorted(filter(None, repeated(name.lstrip(" ") for name in header))):
         raise ValueError(f"{path} has more than one column {join_names(twice)}.")
     return any(name.startswith(" ") for name in header[1:])
@@ -112,6 +113,7 @@ def read_runs(path: str | os.PathLike[str]) -> pd.DataFrame:
     """
     return read_csv(
         path,
+        # A table may be called 01, a method NA.
         dtype={"table": str, "method": str, "status": str},
         keep_default_na=False,
         na_values={name: ["", "nan", "NaN", "NA"] for name in _NUMBERS},
@@ -147,6 +149,7 @@ def _read_named_runs(file: str) -> pd.DataFrame:
             f"{file} has no column {join_names(absent)}: a file of runs has the columns"
             f" {_RUN_COLUMNS}."
         )
+    # An empty trial makes its column text, which ``compare`` refuses.
     for name in KEYS[:3]:
         if n := (runs[name] == "").sum():
             raise ValueError(f"{file}: the column {name} is empty in {format_count(n, 'row')}.")

@@ -160,8 +160,10 @@ def frame_of(trials: Sequence[Trial]) -> dict[str, Any]:
     # pandas treats None like an absent value, so another value stands for it.
     marked = [{n: _NONE if v is None else v for n, v in t.config.items()} for t in trials]
     frame = pd.DataFrame(marked, dtype=object).infer_objects()
+    # Before the columns of what was measured are added.
     names = [str(c) for c in frame.columns]
     frame[_LOSS], frame[_SECONDS] = [t.loss for t in trials], [t.seconds for t in trials]
+    # A gap in a curve says that the run has ended, and these ran to the end.
     steps = sorted(set.intersection(*(set(t.curve) for t in complete)))
     curves = {step: f"\0at {step}" for step in steps}
     for step, column in curves.items():
@@ -237,7 +239,7 @@ def _spans_decades(values: Sequence[Any]) -> bool:
 
 def _skew(values: FloatArray) -> float:
     """Distance of the median from the middle of the range, as a fraction of the range."""
-    low, high = values[0], values[-1]
+    low, high = values[0], values[-1]  # they ascend
     return float(abs((np.median(values) - low) / (high - low) - 0.5))
 
 

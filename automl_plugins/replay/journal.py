@@ -111,11 +111,13 @@ class Journal:
                 f"{self.path} cannot keep the carriage return in the name of {key[:2]!r}: rename"
                 " the table or the method."
             )
+        # Rows that are not accounted for would be cut off at the next start.
         if self._size() != self._end:
             raise ValueError(
                 f"{self.path} was changed while this replay ran. If another one writes to it, let"
                 " that end, then run this again: it continues with what is missing."
             )
+        # Line ends of one byte on every system, as lengths are counted.
         text = frame.to_csv(index=False, header=not self._end, lineterminator="\n")
         self._end = _append(self.path, text)
         table, method, seed = key

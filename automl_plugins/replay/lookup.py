@@ -64,6 +64,7 @@ class RecordedConfigurations:
         self.values = [self._read_row(row, config) for row, config in enumerate(configs)]
         self._rows: dict[tuple[Any, ...], int] = {}
         rows = enumerate(map(_key, self.values))
+        # A configuration that is there again keeps its first row.
         self.first = np.array([self._rows.setdefault(key, row) for row, key in rows], np.int64)
         again = np.flatnonzero(self.first != np.arange(len(self)))
         if len(again) and not repeats:
@@ -126,6 +127,7 @@ class RecordedConfigurations:
         everything = self._vectors.enumerate(10 * len(self))
         if everything is None:
             return False
+        # By keys, equal where vectors differ by rounding.
         recorded = self._vectors.keys(self._encode(map(self.config, range(len(self)))))
         return bool(self._vectors.seen(everything, np.sort(recorded)).all())
 
@@ -153,7 +155,7 @@ class RecordedConfigurations:
             return Answer(row, 0.0)
         point = self._embed(self._encode([active]))
         distances = cdist(point, self._points, metric="cityblock")[0]
-        row = int(distances.argmin())
+        row = int(distances.argmin())  # of equally near ones the first
         return Answer(row, float(distances[row]))
 
     def _active(self, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,6 +189,7 @@ class RecordedConfigurations:
         codes = []
         for i in np.flatnonzero(self._vectors.categorical):
             code = 0.5 * (vectors[:, [i]] == np.arange(self._vectors.n_values[i]))
+            # 1 from each category: 0.5 in two places, from the first one 1 in one place.
             code[missing[:, i], 0] = -0.5
             codes.append(code)
         # With a column of zeros, for a space may have no hyperparameter.

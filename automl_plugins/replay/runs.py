@@ -136,6 +136,7 @@ def replay(
     limit = Budget(n_trials, seconds, n_workers, overhead)
     jobs = [
         _Job(t, label, method, s, limit, in_seconds)
+        # Seeds come first: one that is complete compares all methods on all tables.
         for s in seeds
         for t in tables
         for label, method in methods.items()
@@ -153,6 +154,7 @@ def replay(
         journal = Journal(path, settings, {table.name: table.digest() for table in tables})
     frames = _frames_of(jobs, journal, n_jobs, progress)
     # In the order of the jobs, not that in which they finished.
+    # Without empty ones, whose columns of texts are of floats: pandas would make both objects.
     chosen = [frames[job.key] for job in jobs if job.key in frames and len(frames[job.key])]
     empty = pd.DataFrame(columns=list(REPLAY_COLUMNS))
     runs = pd.concat(chosen, ignore_index=True) if chosen else empty
@@ -172,6 +174,7 @@ def _frames_of(
         else:
             journal.write(key, frame)
     if journal is not None and journal.done:
+        # Those of this call are read, too: a call that continues it returns the same frame.
         by_search: Any = read_runs(journal.path).groupby(["table", "method", "seed"], sort=False)
         frames = dict(iter(by_search))
     return frames
@@ -234,6 +237,7 @@ def _run_all(jobs: list[_Job], n_jobs: int) -> Iterator[tuple[Key, pd.DataFrame]
         return
     from joblib import Parallel, delayed
 
+    # Unordered: what has ended is in the journal, whatever is still running before it.
     pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     yield from pool(delayed(_run)(job) for job in jobs)
 
@@ -259,12 +263,14 @@ def _report_progress(
 
 def search_seed(seed: int, table: str) -> int:
     """Seed of the search on one table."""
+    # ``hash`` of a text is another one in each process.
     sequence = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(table.encode()),))
     return int(sequence.generate_state(1)[0])
 
 
 def _run(job: _Job) -> tuple[Key, pd.DataFrame]:
     seed = search_seed(job.seed, job.table.name)
+    # Draws move the random state of a space, and searches share the table.
     space = copy.deepcopy(job.table.space)
     space.seed(seed)
     problem = Problem(

@@ -74,7 +74,7 @@ class Simulation:
         self.evaluations: list[Evaluation] = []  # in the order in which they finished
         self.clock = 0.0  # simulated seconds since the start
         self.started = 0  # evaluations, finished or not
-        self._queue: list[tuple[float, int, Evaluation]] = []
+        self._queue: list[tuple[float, int, Evaluation]] = []  # next moment, order of start
         self._reports_curves = table.curves is not None and isinstance(optimizer, Prunes)
 
     def run(self) -> list[Evaluation]:
@@ -203,6 +203,7 @@ def regret(
     high = float(finite.max()) if worst is None else worst
     if not low <= high:
         raise ValueError(f"best must not exceed worst, got {low} and {high}.")
+    # The worst in place of what is missing: it is 1 before the first loss, and improves nothing.
     known = np.where(np.isfinite(values), values, high)
     return rescale(np.minimum.accumulate(known), low, high)
 

@@ -157,7 +157,7 @@ class Table:
         if repeats == "mean":
             first = RecordedConfigurations(f"Table {name!r}", space, configs, repeats=True).first
             configs = [configs[row] for row in np.unique(first)]
-            frame = frame[measured].copy()
+            frame = frame[measured].copy()  # that of the user stays as it is
             for column in measured:
                 frame[column] = float_column(frame, column)
             frame, averaged = _average(frame, loss, first)
@@ -178,6 +178,7 @@ class Table:
             curve_seconds=numbers([curve_seconds[s] for s in steps]) if curve_seconds else None,
             notes=notes,
         )
+        # Not by notes=: it is on the runs, and does not hold for other losses.
         table._note(*averaged)
         return table
 
@@ -205,6 +206,7 @@ class Table:
             ValueError: If there is no complete trial, or for any error of ``Table``.
         """
         studies = studies if isinstance(studies, list | tuple) else [studies]
+        # Not used; without them a study would have to be called after its table and method.
         labels = {"table": "", "method": "", "seed": 0}
         searches = [search for study in studies for search in searches_of(study, **labels)]
         trials = [trial for search in searches for trial in search.trials]
@@ -220,6 +222,7 @@ class Table:
         """A hash of all that is recorded and of the search space but its defaults."""
         found = hashlib.blake2b(digest_size=16)
         recorded = (self.losses, self.seconds, self.curves, self.curve_seconds)
+        # As Python's numbers: how NumPy writes its own depends on its version.
         arrays = [None if array is None else array.tolist() for array in recorded]
         space = self.space.to_serialized_dict(ENCODERS)
         for hyperparameter in space["hyperparameters"]:
@@ -235,7 +238,7 @@ class Table:
 
         Arguments and errors are those of ``Table``. Notes on the search space stay.
         """
-        other = copy.copy(self)
+        other = copy.copy(self)  # the recorded configurations are shared
         other.name = str(name)
         other.notes = tuple(note for note in self.notes if note not in self._about_runs)
         other._about_runs = ()
@@ -412,6 +415,7 @@ def _average(frame: pd.DataFrame, loss: str, first: IntArray) -> tuple[pd.DataFr
     share = failed.groupby(first).transform("mean")
     # A configuration that has failed keeps its rows, for it is still one of the table.
     counts = ~failed | (share >= 0.5)
+    # Groups come in ascending order of their first rows, as ``np.unique(first)`` does.
     means = frame[counts].groupby(first[counts]).mean()
     by_configuration = share.groupby(first).first()
     means.loc[by_configuration >= 0.5, loss] = np.nan
