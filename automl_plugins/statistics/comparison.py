@@ -103,6 +103,7 @@ def compare(
         _compare_at(
             budget,
             matrix,
+            # Regrets of searches are scaled to [0, 1] already.
             distance=distance_to_minimum if wide else np.asarray,
             control=control,
             sign=-1.0 if higher_is_better else 1.0,
@@ -281,6 +282,7 @@ def tidy_scores(
     import pandas as pd
 
     runs = runs_of(frame, unit)
+    # Names may be tuples, of which pandas would make levels.
     index = pd.Index(runs.tables, name="task", tupleize_cols=False)
     columns = pd.Index(runs.methods, name="method", tupleize_cols=False)
     present = runs.present
@@ -296,7 +298,7 @@ def tidy_scores(
     points = sorted({as_number(b) for b in budgets})
     if not points or not all(0 < value < np.inf for value in points):
         raise ValueError(f"budgets must be positive and finite, got {budgets!r}.")
-    regrets = runs.regret_at(np.array(points))
+    regrets = runs.regret_at(np.array(points))  # (r, G)
     matrices: dict[float, pd.DataFrame] = {}
     for budget, regret in zip(points, regrets.T, strict=True):
         where = f"At {format_budget(budget, unit)}: "
@@ -359,6 +361,7 @@ def _common_budget(runs: Runs, kept: BoolArray, unit: Unit) -> tuple[float, str]
     if unit == "seconds":
         raise ValueError("budgets must be given when the unit is seconds.")
     longest = np.zeros((len(runs.tables), len(runs.methods)))
+    # Of several seeds the longest run; ``at``, for the cells are repeated.
     np.maximum.at(longest, (runs.table, runs.method), runs.length)
     # Tables that are left out set no limit.
     longest[np.setdiff1d(np.arange(len(longest)), runs.table[kept])] = np.inf

@@ -70,6 +70,7 @@ class BudgetComparison:
         names = list(self.ranks.index)
         position = {name: i for i, name in enumerate(names)}
         edges = np.zeros((len(names), len(names)), dtype=np.bool_)
+        # NaN is not at most alpha, so a pair that was not tested is not different either.
         same = self.pairs[~self.pairs["different"] & self.pairs["p_finner"].notna()]
         for a, b in zip(same["method_a"], same["method_b"], strict=True):
             edges[position[a], position[b]] = edges[position[b], position[a]] = True

@@ -90,6 +90,7 @@ class Runs:
         shape = len(self.tables), len(self.methods), values.shape[1]
         cell = (self.table * shape[1] + self.method)[use]  # ascending
         place = np.arange(len(cell)) - np.searchsorted(cell, cell)  # of a run among its seeds
+        # By table and method, seed, budget; NaN where a method has fewer seeds than another.
         cube = np.full((shape[0] * shape[1], max(place, default=0) + 1, shape[2]), np.nan)
         cube[cell, place] = values[use]
         # Sorted, so that rounding in the order of the seeds cannot break ties between methods.
@@ -118,6 +119,7 @@ def runs_of(frame: pd.DataFrame, unit: Unit) -> Runs:
     if not ((trial >= 1) & np.isfinite(trial) & (trial == np.floor(trial))).all():
         raise ValueError("The column trial must count finished evaluations from 1.")
     shape = [len(names) for names in labels]
+    # Numbers of table, method and seed as one, in this order: the tables ascend with the runs.
     run = np.ravel_multi_index(codes, shape)
     order = np.lexsort((trial, run))
     rows, run, trial = frame.iloc[order], run[order], trial[order]
@@ -217,6 +219,7 @@ def _scaled_regret(
     losses, found = finite[0], finite[-1]
     best = np.asarray(pd.Series(found).groupby(run).cummin(), dtype=np.float64)
     start = np.flatnonzero(np.diff(table, prepend=-1))
+    # Over the rows of each table (T,), which follow each other; NaN only if it has none.
     low = np.fmin.reduceat(best, start)
     high = np.fmax.reduceat(losses, start)
     middle = np.asarray(pd.Series(losses).groupby(table).median(), dtype=np.float64)

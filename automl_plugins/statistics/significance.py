@@ -72,8 +72,10 @@ def distance_to_minimum(losses: npt.ArrayLike) -> FloatArray:
     """
     matrix = _matrix(losses)
     finite = np.where(np.isfinite(matrix), matrix, np.nan)
+    # ``fmin`` passes over NaN, and does not warn where a row has nothing else.
     low = np.fmin.reduce(finite, axis=1, keepdims=True)
     high = np.fmax.reduce(finite, axis=1, keepdims=True)
+    # 1 for inf, 0 for -inf.
     return np.where(np.isfinite(matrix), rescale(finite, low, high), matrix > 0)
 
 
@@ -195,6 +197,7 @@ def iman_davenport(scores: npt.ArrayLike) -> OmnibusTest:
 def _agreement_p(ranks: npt.ArrayLike, n: int) -> float:
     """Probability that ``n`` tasks with the ties of ``ranks`` (K,) agree by chance."""
     _, ties = np.unique(ranks, return_counts=True)
+    # K! / product of (number of equal ranks)!, in logarithms: 171! is no float.
     log_arrangements = gammaln(ties.sum() + 1) - gammaln(ties + 1).sum()
     return float(np.exp((1 - n) * log_arrangements))
 
@@ -290,6 +293,7 @@ def finner(p: npt.ArrayLike) -> FloatArray:
         raise ValueError(f"p must be a vector of probabilities without NaN, got {values}.")
     order = np.argsort(values, kind="stable")
     power = len(values) / np.arange(1.0, len(values) + 1.0)
+    # p = 1 has the logarithm -inf, and becomes 1 again.
     with np.errstate(divide="ignore"):
         single = -np.expm1(power * np.log1p(-values[order]))
     adjusted = np.empty_like(values)

@@ -178,7 +178,7 @@ def _points(spent: FloatArray, unit: Unit) -> FloatArray:
     """Points (G,) of the horizontal axis up to the end of the longest run."""
     if unit == "trials":
         last = int(np.ceil(spent.max()))
-        return np.unique(np.linspace(1.0, last, min(last, MAX_POINTS)).round())
+        return np.unique(np.linspace(1.0, last, min(last, MAX_POINTS)).round())  # trials are whole
     positive = spent[spent > 0]
     if not len(positive) or not np.isfinite(spent).all():
         raise ValueError("seconds must be finite, and above 0 somewhere.")
@@ -196,6 +196,7 @@ def _make_logarithmic(figure: go.Figure) -> None:
     top = max(trace.y.max() for trace in figure.data)  # means may exceed upper quartiles
     for trace in bands:
         trace.y = np.maximum(trace.y, 10.0**floor)
+    # At least one decade, and a margin for lines at the top; in logarithms, as plotly has it.
     end = max(np.log10(top), floor + 1) + 0.05
     figure.update_yaxes(type="log", range=[float(floor), float(end)], exponentformat="power")
 

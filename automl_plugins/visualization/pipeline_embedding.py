@@ -73,6 +73,7 @@ def plot_pipeline_embedding(
         marker = {"color": colours[shown], "colorbar": {"title": title}, "showscale": True}
         parts.append(("pipelines", shown, marker))
     else:
+        # All kinds, shown or not: a colour does not depend on which pipelines are drawn.
         groups: dict[Hashable, list[int]] = {kind: [] for kind in labels}
         for row in shown.tolist():
             groups[labels[row]].append(row)
@@ -82,8 +83,10 @@ def plot_pipeline_embedding(
                 parts.append((kind, np.array(rows), marker))
     part = "" if len(shown) == n else f", {len(shown)} of {n} shown"
     figure = new_figure("Pipelines by latent place", f"{n} pipelines, {q} dimensions{part}", *axes)
+    # One scale for both axes: distances are what the picture shows.
     figure.update_layout(yaxis={"scaleanchor": "x"}, showlegend=labels is not None)
     for name, drawn, marker in parts:
+        # Drawn by WebGL: as SVG, thousands of points are slow to move.
         figure.add_scattergl(
             x=places[drawn, 0],
             y=places[drawn, 1],

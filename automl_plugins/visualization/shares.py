@@ -100,6 +100,7 @@ def _draw_area(
     figure.add_scatter(
         x=x,
         y=percent,
+        # A line of one point is not seen.
         mode="lines" if len(x) > 1 else "lines+markers",
         line={"width": 1, "shape": shape, **style},
         fillcolor=translucent(style["color"], _OPACITY[style["dash"]]),
@@ -211,6 +212,7 @@ def _draw_shares(
     note = f"{format_count(len(numbers), 'proposal')}, {note}"
     figure = _new_figure(title, note, "Number of the evaluation", y)
     for name, row, style in rows:
+        # Steps: a share belongs to its proposal, and nothing lies between two of them.
         _draw_area(figure, name, numbers, 100.0 * row, style, shape="hv")
     return figure
 
