@@ -217,7 +217,9 @@ class MatrixFactorization(Schedule, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"rows must lie in [0, {self.n_pipelines_}).")
         if not np.isfinite(values).all():
             raise ValueError("losses must be finite: give failed pipelines the worst loss.")
+        # As ``fit`` does.
         values = np.clip(values, -LARGEST, LARGEST)
+        # A repeated one is observed once, with its mean, in the order of ``conditioned.rows``.
         for row in rows.tolist():
             conditioned.observe(row)
         return conditioned.posterior(
@@ -324,6 +326,7 @@ class MatrixFactorization(Schedule, BaseEstimator):  # type: ignore[misc]
             z = np.where(np.isnan(z), pipeline_means(z)[:, None], z)
         start = principal_components(self.kernel, z, q, self.own_share)
         if self.noise == "shared":
+            # The mean of variances, not of their logarithms.
             start.log_noise[:] = np.log(np.exp(start.log_noise).mean())
         return start
 

@@ -137,7 +137,7 @@ def objective(kernel: Kernel, p: Parameters, z: FloatArray) -> tuple[float, Para
         # Indexing would copy C, the largest array here, where nothing is missing.
         whole = len(rows) == len(z)
         L = cholesky(C if whole else C[np.ix_(rows, rows)], lower=True, check_finite=False)
-        alpha = cho_solve((L, True), values, check_finite=False)
+        alpha = cho_solve((L, True), values, check_finite=False)  # C^-1 z (n_d, b)
         inverse, _ = lapack.dpotri(L, lower=1)  # the factor of a singular C was refused
         # LAPACK fills the lower triangle only.
         inverse = np.tril(inverse) + np.tril(inverse, -1).T
@@ -155,6 +155,7 @@ def objective(kernel: Kernel, p: Parameters, z: FloatArray) -> tuple[float, Para
 def patterns(z: FloatArray) -> list[tuple[np.ndarray, np.ndarray]]:
     """Observed rows and the columns (data sets) that have just these, for every such set."""
     seen = ~np.isnan(z)
+    # Eight pipelines in a byte: there is less to sort.
     packed = np.packbits(seen, axis=0)
     _, first, which = np.unique(packed, axis=1, return_index=True, return_inverse=True)
     return [
@@ -181,7 +182,7 @@ def _linear(p: Parameters, z: FloatArray) -> tuple[float, Parameters]:
         b = len(columns)
         log_det = 2.0 * float(np.log(np.diagonal(L)).sum()) + float(np.log(s).sum())
         total += 0.5 * (b * (len(rows) * _LOG_2_PI + log_det) + float((values * alpha).sum()))
-        dX[rows] += b * solved - alpha @ (alpha.T @ x)
+        dX[rows] += b * solved - alpha @ (alpha.T @ x)  # no row comes twice in a pattern
         inverse = 1.0 / s - (solved * scaled).sum(axis=1)  # the diagonal of C^-1
         d_noise[rows] += 0.5 * s * (b * inverse - (alpha**2).sum(axis=1))
     return total, Parameters(dX, d_noise, np.zeros_like(p.log_lengths), np.zeros(1))
@@ -215,6 +216,7 @@ def scales(y: FloatArray, scaling: Scaling) -> tuple[FloatArray, FloatArray]:
         else:
             shift[column], spread = float(known.mean()), _deviation(known)
         # Losses that differ by rounding only are equal ones.
+        # A stretch below 1e-312, of denormal losses, would give a posterior of NaN.
         if spread > 1e-12 * max(float(np.abs(known).max()), 1e-300):
             stretch[column] = spread
     return shift, stretch
@@ -263,6 +265,7 @@ class ScalePrior:
         size, largest = _deviation(y), float(np.abs(y).max())
         if size <= _ROUNDING * largest:  # equal losses tell no unit but that of their size
             size = largest
+        # From 0.2 to 55 deviations: of few pipelines, or of like ones, it tells little of all.
         far = np.log(size) + np.linspace(-1.5, 4.0, _WIDE) if size else np.zeros(0)
         log_b = np.concatenate([near, far])
         b = np.exp(log_b)
@@ -270,12 +273,14 @@ class ScalePrior:
         losses = w[:, None] / b - m[:, None]
         centre = np.append(self.line[0] + self.line[1] * near, np.full(len(far), y.mean())) / b
         deviation = np.append(self.deviation / b[: len(near)], np.full(len(far), _VAGUE))
+        # Equal within each grid, the two of them in the odds of ``_FOREIGN``.
         prior = np.repeat([-np.log(len(near)), _FOREIGN - np.log(_WIDE)], [len(near), len(far)])
         precision = float(one @ one) + deviation**-2.0
         shift = (one @ losses + centre * deviation**-2.0) / precision
         with np.errstate(over="ignore"):  # a stretch that is wrong by 150 digits: impossible
             quadratic = ((losses - np.outer(one, shift)) ** 2).sum(axis=0)
             quadratic += ((shift - centre) / deviation) ** 2
+            # Log posterior of b, but for a constant, with the shift integrated out.
             log = prior - n * log_b - 0.5 * (quadratic + np.log(precision * deviation**2))
         weights = np.exp(log - log.max())
         weights /= weights.sum()

@@ -111,6 +111,7 @@ class Recommender:
         values = losses[known]
         shift, stretch = conditioned.scale(values)
         mean, std = conditioned.scaled_posterior(values, shift, stretch)
+        # Before running pipelines lower the deviation: only results tell of the data set.
         shares = self._shares(mean, std)
         best = (float(values.min()) - shift) / stretch
         if len(pending):  # as if they were what is expected of them: the mean stays
@@ -228,6 +229,7 @@ def complementary(
     share = np.full(d, 1.0 / d) if weights is None else weights
     picks, best = [], np.full(d, worst)
     for i in greedy(scenarios, np.tile(share, (n, 1))):
+        # As in ``greedy``, but from the worst on, so that the first pick has a finite gain.
         gain = share * np.maximum(best - scenarios[:, i], 0.0)
         total = float(gain.sum())
         picks.append(Pick(int(rows[i]), gain / total if total > 0 else share))
@@ -244,6 +246,6 @@ def _candidates(z: npt.NDArray[np.floating], means: FloatArray) -> IntArray:
         return np.arange(len(means))
     chosen = dict.fromkeys(np.argsort(means, kind="stable")[: _MOST // 2].tolist())
     each = max(1, _MOST // z.shape[1])
-    bests = np.argpartition(np.where(np.isnan(z), np.inf, z), each, axis=0)[:each]
+    bests = np.argpartition(np.where(np.isnan(z), np.inf, z), each, axis=0)[:each]  # (each, D)
     chosen |= dict.fromkeys(bests.ravel().tolist())
     return np.sort(list(chosen)[:_MOST])

@@ -26,7 +26,8 @@ from automl_plugins.meta.factorization.processes import (
 
 Optimizer = Literal["adam", "sgd"]
 
-_BETA_1, _BETA_2, _EPSILON = 0.9, 0.999, 1e-8
+_BETA_1, _BETA_2, _EPSILON = 0.9, 0.999, 1e-8  # of Kingma and Ba (2015)
+# Of log variances. At -36 C of many pipelines at one place is singular, for an amplitude of 1.
 _LOG_NOISE = (-18.0, 6.0)
 _GIVEN, _LARGEST = 20, 250  # entries of a held-out data set
 
@@ -68,6 +69,7 @@ class _Adam:
             steps[where] += 1
             m[where] = _BETA_1 * m[where] + (1 - _BETA_1) * gradient
             v[where] = _BETA_2 * v[where] + (1 - _BETA_2) * gradient**2
+            # One count for all coordinates of a pipeline (rows, 1).
             t = steps[where].reshape((-1,) + (1,) * (gradient.ndim - 1))
             found[name] = (m[where] / (1 - _BETA_1**t)) / (
                 np.sqrt(v[where] / (1 - _BETA_2**t)) + _EPSILON
@@ -146,6 +148,7 @@ def _train(
             direction = gradient if plain else adam.direction(gradient, rows)
             _descend(p, direction, rows, share * schedule.learning_rate)
             if schedule.noise == "shared":
+                # Only those of the block have moved.
                 p.log_noise[:] = p.log_noise[rows].mean()
             np.clip(p.log_noise, *_LOG_NOISE, out=p.log_noise)
         if judge:
@@ -164,7 +167,7 @@ def _batches(
     With one block an epoch is a pass over the data sets; with several each has its own batch.
     """
     n, d = shape
-    n_blocks = -(-n // schedule.block)
+    n_blocks = -(-n // schedule.block)  # rounded up
     columns = rng.permutation(d)
     if n_blocks == 1:
         for part in np.array_split(columns, -(-d // schedule.batch)):
@@ -198,6 +201,7 @@ class _Judge:
             C = covariance(self.kernel, a) + np.diag(a.noise)
             k = covariance(self.kernel, a, b.places)
             solved = np.linalg.solve(C, np.column_stack([k, y_given]))
+            # Fusi eq. 9.
             mean = k.T @ solved[:, -1]
             v = (
                 np.maximum(variance(self.kernel, b) - (k * solved[:, :-1]).sum(axis=0), 0.0)
@@ -272,6 +276,7 @@ def _components(
     places = np.pad(places, ((0, 0), (0, q - places.shape[1])))
     places *= np.sqrt(1.0 - own_share)
     left = np.maximum(variances - (places**2).sum(axis=1), own_share * variances)
+    # What the components explain in full would have no noise, and 0 has no logarithm.
     return places, np.maximum(left, _LEAST * level)
 
 

@@ -31,7 +31,7 @@ from automl_plugins.meta.features.table import Column, Target, Task
 from automl_plugins.streams import Streams
 
 _FOLDS = 3  # of the cross-validation of a landmarker
-_FEWEST_ROWS = 2 * _FOLDS
+_FEWEST_ROWS = 2 * _FOLDS  # two to a fold
 # See ``landmark_rows``.
 _MANY_CLASSES = 10
 _FEWER_ROWS = 500
@@ -188,6 +188,7 @@ def score_classes(y: IntArray, scores: FloatArray) -> tuple[float, float, float]
     present = positives > 0
     count, total = positives[present], sums[present]
     # Mann and Whitney: the ranks of the rows of a class, less their ranks among themselves.
+    # No class has all n rows: a constant target is refused in ``encode``.
     auc = (total - count * (count + 1.0) / 2.0) / (count * (n - count))
     predicted = scores.argmax(axis=1)
     kappa = float(cohen_kappa_score(y, predicted))
@@ -258,7 +259,7 @@ def select_columns(codes: IntArray, y: IntArray, check: Check) -> list[int]:
                 continue
             seen.add(key)
             place = (entry, float(class_sums[f]), float(pair_sums[f]))
-            heapq.heappush(queue, (-merits[f], len(seen), *place))
+            heapq.heappush(queue, (-merits[f], len(seen), *place))  # of equal merits the oldest
             if merits[f] > best_merit + _EPSILON:
                 best, best_merit, stale = sorted(entry), float(merits[f]), 0
     return best

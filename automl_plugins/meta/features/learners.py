@@ -177,10 +177,11 @@ def rep_tree(split: Split, depth: int) -> tuple[FloatArray, ...]:
     count = np.asarray(reached.sum(axis=1)).reshape(-1)
     if n_classes:
         sums = reached @ np.eye(n_classes)[y[held]]
-        cost = count - sums[np.arange(len(sums)), values.argmax(axis=1)]
+        cost = count - sums[np.arange(len(sums)), values.argmax(axis=1)]  # errors among held rows
         refilled = (values * grown[:, None] + sums) / (grown + count)[:, None]
     else:
         sums = reached @ y[held]
+        # Sum of (y - value)^2 over the held rows that reach the node.
         cost = reached @ (y[held] ** 2) - 2.0 * values * sums + count * values**2
         refilled = (values * grown + sums) / (grown + count)
     return (refilled[prune(model.tree_, cost)[model.apply(split.test.matrix)]],)
@@ -195,6 +196,7 @@ def pruned_trees(split: Split) -> tuple[FloatArray, ...]:
     model = _make_tree(split, min_samples_leaf=2).fit(split.train.matrix, split.y)
     values, leaves = _node_values(model, split.n_classes), model.apply(split.test.matrix)
     n = model.tree_.n_node_samples.astype(np.float64)
+    # Values are shares of the classes; rounding makes whole errors of them again.
     errors = np.clip(np.round(n * (1.0 - model.tree_.value[:, 0, :].max(axis=1))), 0.0, n)
     return tuple(
         # C4.5 prunes where a leaf costs up to a tenth of an error more.
@@ -235,12 +237,14 @@ def naive_bayes(split: Split) -> tuple[FloatArray, ...]:
 
 def linear_regression(split: Split) -> tuple[FloatArray, ...]:
     """Regression's counterpart of naive Bayes: ridge regression, penalty 1 on [0, 1] columns."""
+    # It computes in the precision of its input, as ``GaussianNB`` does.
     model = Ridge(alpha=1.0).fit(split.train.matrix.astype(np.float64), split.y)
     return (np.asarray(model.predict(split.test.matrix.astype(np.float64)), dtype=np.float64),)
 
 
 def nearest_neighbour(split: Split) -> tuple[FloatArray, ...]:
     """Weka's IBk with k = 1."""
+    # Of equally near rows the first; trees, which scikit-learn may choose, take any of them.
     neighbours = NearestNeighbors(n_neighbors=1, algorithm="brute").fit(split.train.matrix)
     y = split.y[neighbours.kneighbors(split.test.matrix, return_distance=False)[:, 0]]
     return (np.eye(split.n_classes)[y] if split.n_classes else y.astype(np.float64),)
@@ -271,6 +275,7 @@ def prune(tree: Any, leaf_cost: npt.ArrayLike, *, tolerance: float = 0.0) -> Int
     own = np.asarray(leaf_cost, dtype=np.float64)
     cost = own.copy()
     cut = left < 0
+    # Ascending, so parents come first: scikit-learn numbers children after their parents.
     inner = np.flatnonzero(~cut).tolist()
     for node in reversed(inner):
         below = cost[left[node]] + cost[right[node]]

@@ -202,7 +202,7 @@ def _correlate(numeric: list[Column], y: FloatArray, check: Check) -> Sequence[V
         x = standardise(column.known.astype(np.float64, copy=False))
         z = standardise(y[~column.missing])
         if x is not None and z is not None:
-            found.append(min(1.0, abs(float((x * z).mean()))))
+            found.append(min(1.0, abs(float((x * z).mean()))))  # rounding may exceed 1
     return _summarise(_MOMENTS, found, "no numeric column varies, or the target is constant.")
 
 
@@ -243,6 +243,7 @@ def cut_evenly(x: FloatArray) -> IntArray:
     values = np.unique(x)
     if len(values) <= _BINS:
         return np.searchsorted(values, x)
+    # Quantiles that are values of x, which a bin includes as its end.
     edges = np.quantile(x, np.arange(1, _BINS) / _BINS, method="inverted_cdf")
     return np.searchsorted(np.unique(np.minimum(edges, values[-2])), x)
 
@@ -256,12 +257,14 @@ def entropy(codes: IntArray) -> float:
         counts = counts[counts > 0]
     else:
         counts = np.unique(codes, return_counts=True)[1]
+    # Of a constant it may round to less than 0.
     return max(0.0, float(np.log2(n) - (counts * np.log2(counts)).sum() / n))
 
 
 def mutual_information(a: IntArray, b: IntArray, of_a: float | None = None) -> float:
     """I(a; b) = H(a) + H(b) - H(a, b) in bits of codes (n,) >= 0, n >= 1; ``of_a`` is H(a)."""
     of_a = entropy(a) if of_a is None else of_a
+    # A code for each pair; of independent ones rounding may leave less than 0.
     return max(0.0, of_a + entropy(b) - entropy(a * (int(b.max()) + 1) + b))
 
 
