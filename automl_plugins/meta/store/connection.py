@@ -132,6 +132,7 @@ class Database:
         """Move what was written into an SQLite file itself and empty its journal, if it can be."""
         if self.is_sqlite:
             with contextlib.suppress(DBAPIError), self._connect() as connection:
+                # SQLAlchemy would begin a transaction, in which SQLite refuses it.
                 raw = connection.connection.driver_connection
                 assert raw is not None
                 raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -188,6 +189,7 @@ class Database:
                 engine = sa.create_engine(
                     self.url, connect_args={"timeout": self.timeout}, pool_timeout=self.timeout
                 )
+            # Settings belong to a connection, not to the file.
             event.listen(engine, "connect", _set_up)
             event.listen(engine, "begin", _begin)
             return engine
@@ -244,6 +246,7 @@ def _set_up(connection: Any, _: object) -> None:
 
 
 def _begin(connection: Connection) -> None:
+    # By itself sqlite3 begins one before it writes: several reads would see several states.
     mode = connection.get_execution_options().get("sqlite_begin", "")
     connection.exec_driver_sql(f"BEGIN {mode}")
 

@@ -30,6 +30,7 @@ from automl_plugins.meta.tasks import MetaTask, read_names
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
 
+# Before what imports it, whose error would not name the extra.
 require("sqlalchemy", needed_by="MetaStore", extra="store")
 
 from . import rows  # noqa: E402

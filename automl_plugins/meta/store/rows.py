@@ -42,6 +42,7 @@ from .connection import StoreError
 from .schema import runs, searches, spaces, tasks
 
 _MOST_ROWS = 10_000  # read at once, unless one search has more
+# SQLite before 3.32 takes 999 variables in a statement.
 _MOST_SEARCHES = 500  # asked for at once
 
 # --- writing --------------------------------------------------------------------------------
@@ -118,6 +119,7 @@ def describe(connection: Connection, task: Mapping[str, Any], *, keep: bool = Fa
     if not task["meta_features"] and not task["tags"]:
         return int(row.id)
     known = connection.execute(
+        # PostgreSQL: of two that describe a task at once the second adds to what the first wrote.
         sa.select(tasks).where(tasks.c.id == row.id).with_for_update()
     ).one_or_none()
     if known is None:  # deleted since: begin again
@@ -179,7 +181,7 @@ def delete_task(connection: Connection, name: str) -> int | None:
     if task is None:
         return None
     of_task = sa.select(searches.c.id).where(searches.c.task_id == task)
-    count = _count_runs(connection, of_task)
+    count = _count_runs(connection, of_task)  # before its rows are gone
     connection.execute(tasks.delete().where(tasks.c.id == task))
     _delete_unused_spaces(connection)
     return count
@@ -193,7 +195,7 @@ def delete_search(connection: Connection, name: str, task: str | None) -> int | 
     ids = connection.execute(query.order_by(searches.c.task_id)).scalars().all()
     if not ids:
         return None
-    count = _count_runs(connection, ids)
+    count = _count_runs(connection, ids)  # before they are gone
     connection.execute(searches.delete().where(searches.c.id.in_(ids)))
     _delete_unused_spaces(connection)
     return count
@@ -316,6 +318,7 @@ def read_searches(
         )
         for row in part:
             task = kept[row.task_id]
+            # The runs come by search: those of one are a slice.
             first, last = np.searchsorted(ids, [row.id, row.id + 1])
             record = TaskRecord(
                 task.name,
