@@ -88,7 +88,7 @@ def align(
     check_choice("missing", missing, get_args(Missing))
     configurations, records, vectors = reading.configurations, reading.records, reading.entries
     outside, foreign, n = reading.outside, reading.foreign, len(configurations)
-    lost = foreign | outside if out_of_range == "drop" else foreign
+    lost = foreign | outside if out_of_range == "drop" else foreign  # (n, d)
     completed = impute(space, vectors)
     # A constant has its value, recorded or not: nothing is guessed.
     imputed = np.isnan(vectors) & ~np.isnan(completed) & (space.n_values > 1)

@@ -123,6 +123,7 @@ def conform(record: TaskRecord, space: ConfigurationSpace, *, partial: bool = Fa
     vectors = VectorSpace(space)
     if space.forbidden_clauses:
         rows = np.array([to_vector(space, values) for values in found.values()])
+        # Of no rows NumPy makes an array of one dimension.
         legal = vectors.allowed(rows.reshape(len(found), vectors.d))
         found = {i: v for (i, v), fine in zip(found.items(), legal, strict=True) if fine}
     if odd := [i for i in range(len(record)) if i not in found]:
@@ -171,6 +172,7 @@ def _legal_values(
 ) -> tuple[dict[str, Any], bool]:
     values: dict[str, Any] = {}
     complete = True
+    # It looks at the values that are filled in meanwhile: parents come before their children.
     for name in active_names(space, values):
         # A constant need not be recorded to be known.
         constant = isinstance(space[name], Constant)

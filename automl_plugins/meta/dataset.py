@@ -153,6 +153,7 @@ class MetaDataset:
             readings = doubt_edges(vector_space, readings)
         tasks: list[MetaTask] = []
         columns, coverage = [], []
+        # The groups as they were: runs at a lower budget are counted, too.
         for task, group, reading in zip(known, by_name.values(), readings, strict=True):
             own, covered = _runs_of(task, sum(map(len, group)), vector_space, reading, options)
             coverage.append(covered)
@@ -160,6 +161,7 @@ class MetaDataset:
                 columns.append({"task": np.full(covered.n_kept, len(tasks)), **own})
                 tasks.append(task)
         _refuse_useless(coverage, vector_space)
+        # Some run is left, so there are columns.
         arrays = {name: np.concatenate([own[name] for own in columns]) for name in columns[0]}
         return cls(space, tuple(tasks), **arrays, coverage=tuple(coverage))
 
@@ -174,6 +176,7 @@ class MetaDataset:
         kept = [index for index, task in enumerate(self.tasks) if keep(task)]
         if not kept:
             raise ValueError("No task is left.")
+        # New index of each task, -1 for none; it ascends, so ``task`` does, too.
         place = np.full(len(self.tasks), -1)
         place[kept] = np.arange(len(kept))
         rows = place[self.task] >= 0
@@ -241,6 +244,7 @@ class MetaDataset:
         Failed and pruned runs count as the worst of their task.
         """
         losses = self.complete_losses
+        # Beside an outlier a scale would leave the others no digits.
         parts = [scale(tame(losses[rows])) for rows in self.rows]
         return np.concatenate(parts) if parts else losses
 

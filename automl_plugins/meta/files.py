@@ -179,6 +179,7 @@ def _seal(text: bytes) -> bytes:
 def _is_sealed(text: bytes) -> bool:
     """Whether a text is as ``_seal`` made it; true for one that has no digest."""
     head = _HEAD.match(text)
+    # A view, for a slice would copy the whole text.
     return head is None or head[1] == _digest_of(memoryview(text)[head.end() :])
 
 
@@ -188,7 +189,7 @@ def _digest_of(text: bytes | memoryview) -> bytes:
 
 def _read_bounded(file: IO[bytes]) -> bytes:
     """What is in a file, decompressed if it is xz, up to a little more than ``LARGEST``."""
-    data = file.read(LARGEST + 1)
+    data = file.read(LARGEST + 1)  # one more, by which ``_excess`` sees that it is too large
     if data.startswith(_XZ):
         decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
         first = decoder.decompress(data, 1)

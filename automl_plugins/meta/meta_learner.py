@@ -113,12 +113,14 @@ class MetaLearner(BaseEstimator):  # type: ignore[misc]
         if np.isfinite(meta_feature_row(task, self.tasks_.names)).any():
             return self._predict(X, self.tasks_.describe(task))
         known = self.tasks_.known
+        # Evenly spaced tasks, ``_EVERYWHERE`` at most.
         step = -(-len(known) // _EVERYWHERE)
         # Tasks that are described alike, as all without meta-features are, are predicted once.
         rows, counts = np.unique(known[::step], axis=0, return_counts=True)
         return np.average([self._predict(X, row) for row in rows], axis=0, weights=counts)
 
     def _predict(self, X: FloatArray, row: FloatArray) -> FloatArray:
+        # Equal losses are 0 when they are standardised.
         if self.booster_ is None:
             return np.zeros(len(X))
         described = np.broadcast_to(row, (len(X), len(row)))

@@ -94,8 +94,10 @@ def is_step(prefix: str) -> bool:
 
 def _before_known(name: str, known: Collection[str]) -> str:
     """What comes before the longest of ``known`` in which ``name`` ends; else empty."""
+    # From the left: the first end that fits leaves the longest name.
     ends = (i for i, letter in enumerate(name, start=1) if letter in _SEPARATORS)
     found = next((name[:end] for end in ends if name[end:] in known), "")
+    # The prefix ends in a separator, so its last word comes before an empty text.
     last = re.split(f"[{_SEPARATORS}]+", found)[-2:-1]
     return "" if _OF_VALUES.intersection(last) else found
 

@@ -151,6 +151,7 @@ def plain_space(space: ConfigurationSpace) -> dict[str, Any]:
                 )
     plain: dict[str, Any] = space.to_serialized_dict(ENCODERS)
     del plain["python_module_version"]
+    # What is read back: lists in place of tuples, no numbers of NumPy.
     return dict(json.loads(json.dumps(plain, default=plain_item)))
 
 
@@ -191,6 +192,7 @@ def _check_depth(conditions: Iterable[Mapping[str, Any]]) -> None:
 
 def _parts(clauses: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     """Conditions or forbidden clauses, and those that they are made of."""
+    # Not recursive: how deep they are nested is up to whoever wrote the file.
     open_ones = list(clauses)
     while open_ones:
         clause = open_ones.pop()

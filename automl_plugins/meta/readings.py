@@ -309,6 +309,7 @@ def doubt_edges(space: VectorSpace, readings: Sequence[Reading]) -> list[Reading
     beyond: dict[str, Beyond] = {}
     for i in places.tolist():
         own = np.flatnonzero(outside[:, i])
+        # All runs of a configuration go the same way.
         _, which = np.unique(rows[own], axis=0, return_inverse=True)
         # In no order of the recording, in which a grid repeats itself.
         drawn = np.random.default_rng(0).permutation(which.max() + 1)[which]

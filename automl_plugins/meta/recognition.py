@@ -107,6 +107,7 @@ def recognise(space: VectorSpace) -> Recognition:
             f" ({', '.join(LEARNERS)}): the search continues without one."
         )
         return Recognition((), (), line)
+    # In the order of the memories: forests before extra trees, regressions last.
     first = next(iter(best))
     name = REGRESSIONS.get(first, first)
     listed = ", ".join(best[first].names)

@@ -97,6 +97,7 @@ class Recorder:
         """Context in which one run is written: errors are logged and do not stop the search."""
         try:
             yield
+        # ``KeyboardInterrupt`` is none, and ends the search.
         except Exception as error:
             self.n_lost += 1
             if self.n_lost == 1:

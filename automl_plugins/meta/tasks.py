@@ -47,6 +47,7 @@ class MetaTask:
     def size(self) -> DataSize:
         """Sizes of its data, as far as the meta-features contain them."""
         sizes = [self.meta_features.get(f"NumberOf{what}") for what in ("Instances", "Features")]
+        # 0, NaN and inf are no sizes.
         return DataSize(*(int(n) if n is not None and 1 <= n < np.inf else None for n in sizes))
 
 
@@ -146,6 +147,7 @@ class TaskFeatures:
         values = meta_feature_values(tasks, names)
         has = np.isfinite(meta_feature_row(task, names)) | (task is None)
         n_values = [len(np.unique(column[np.isfinite(column)])) for column in values.T]
+        # What does not vary tells no tasks apart, and has no ranks to divide by.
         use = [i for i in range(len(names)) if has[i] and n_values[i] > 1]
         self.names: tuple[str, ...] = tuple(names[i] for i in use)
         self._values = values[:, use]
@@ -161,6 +163,7 @@ class TaskFeatures:
     def _rank_all(self, values: FloatArray) -> FloatArray:
         """Ranks (n, m) of raw values (n, m) among those of the known tasks, in [0, 1]."""
         columns = zip(self._values.T, values.T, strict=True)
+        # Without meta-features NumPy makes an array of one dimension.
         return np.array([_rank(known, new) for known, new in columns]).T.reshape(values.shape)
 
     @property

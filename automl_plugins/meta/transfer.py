@@ -61,7 +61,7 @@ class TransferTemplate:
         ]
         vectors = space.canonical(dataset.vectors[best])
         _, first = np.unique(space.keys(vectors), return_index=True)
-        return vectors[np.sort(first)]
+        return vectors[np.sort(first)]  # in the order of the tasks, not of their hashes
 
     def __repr__(self) -> str:
         return f"TwoStageTransfer({self.memory!r})"

@@ -207,7 +207,7 @@ def fit_design(design: Design, space: ConfigurationSpace) -> Design:
         )
     kept = np.flatnonzero(keep)
     _, first = np.unique(vectors.keys(rows[kept]), return_index=True)
-    kept = kept[np.sort(first)]
+    kept = kept[np.sort(first)]  # best first, as they came, not in the order of their hashes
     suggestions = tuple(
         replace(design.suggestions[i], vector=rows[i], configuration=values)
         for i, values in zip(kept.tolist(), to_values(space, rows[kept]), strict=True)

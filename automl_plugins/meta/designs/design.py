@@ -157,6 +157,7 @@ def spread(space: VectorSpace, vectors: FloatArray, arbitrary: BoolArray) -> Flo
         return vectors
     defaults = to_vector(space.space, {hp.name: hp.default_value for hp in space.space.values()})
     # The first two points are a corner and the middle, which most defaults are.
+    # SciPy warns of Sobol points whose number is no power of two; this is the first >= n + 2.
     points = qmc.Sobol(len(columns), scramble=False).random_base2((n + 1).bit_length())[2 : n + 2]
     changed = vectors.copy()
     for column, places in zip(columns.tolist(), points.T, strict=True):

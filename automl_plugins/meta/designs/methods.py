@@ -82,7 +82,7 @@ def diverse(
         return _choose("diverse", known, plain, k, doubt=doubt, notes=(_UNDESCRIBED,))
     rows, moved = described.described, plain.copy()
     predicted = predict(described.known[rows], plain[rows], described.new)
-    moved[rows] += _SHIFT * (predicted.new - predicted.known)
+    moved[rows] += _SHIFT * (predicted.new - predicted.known)  # (C,) - (n, C)
     moved -= moved.min(axis=1, keepdims=True)  # regrets again: a task's best one has none
     trust = _FADE ** np.arange(k)[:, None]
     likely = trust * by_distance(described.gaps) + (1.0 - trust) / len(plain)
@@ -98,6 +98,7 @@ def _doubt(known: Performance) -> FloatArray:
     Few tasks say little of what a new one may be like, and near-copies fare alike on any.
     """
     places = coordinates(known.memory.vector_space, known.candidates)
+    # The difference of a process with this kernel has a variance in proportion to 1 - alike.
     alike = np.exp(-0.5 * cdist(places, places, metric="sqeuclidean") / WIDTH**2)
     return np.asarray(_DOUBT / len(known.memory.tasks) * np.sqrt(1.0 - alike))
 
@@ -133,6 +134,7 @@ def _choose(
             why = "the least of the rest" if doubt is None else "unlike the picks before it"
             reasons.append(f"expected regret {float(row @ losses):.3f}, {why}")
         best = np.minimum(best, losses)
+    # Of each pick by the weights at which it was chosen.
     scores = np.einsum("ks,sk->k", weights[: len(picks)], scenarios[:, picks])
     return make_design(method, memory, known.candidates[picks], scores, reasons, notes)
 
@@ -159,11 +161,12 @@ def greedy(
         Distinct indices: k, or as many as there are configurations.
     """
     n_scenarios, n = scenarios.shape
+    # With nothing chosen the first pick is the best on average.
     best = np.full(n_scenarios, np.inf)
     chosen: list[int] = []
     for row in weights[:n]:
         if chosen and doubt is not None:
-            std = doubt[chosen].min(axis=0)
+            std = doubt[chosen].min(axis=0)  # (C,), to the pick nearest to each
             gain = expected_improvement(scenarios, std, best[:, None])
             expected = row @ (best[:, None] - gain)
         else:
@@ -234,6 +237,7 @@ def opt(
     tau = np.full(len(known.filled), np.nan)
     if len(truth) >= 2:  # scipy warns of fewer
         tau[:] = [kendalltau(row[here], truth).statistic for row in known.filled]
+    # NaN where all losses of a task are equal: it comes last.
     order = np.argsort(-np.nan_to_num(tau, nan=-1.0), kind="stable").tolist()
     expected = known.filled.mean(axis=0)
     notes = (_UNCORRELATED,) if np.isnan(tau).all() else ()
@@ -367,7 +371,7 @@ def _by_learner(
         candidates = candidates[memory.completed]
     predicted = learner.predict(candidates, task)
     order = np.argsort(-rank(predicted), kind="stable")[:k]
-    place = np.argsort(np.argsort(predicted, kind="stable"))
+    place = np.argsort(np.argsort(predicted, kind="stable"))  # the best is 0
     reasons = [
         f"predicted to be number {place[i] + 1} of the {len(candidates)} known configurations"
         for i in order

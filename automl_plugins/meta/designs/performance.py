@@ -82,6 +82,7 @@ def performance(dataset: MetaDataset) -> Performance:
     estimated = np.empty_like(measured)
     for t, rows in enumerate(dataset.rows):
         own = scores[rows]
+        # What is no candidate has the label -1, which is not asked for.
         with np.errstate(invalid="ignore"):  # NaN for what the task has not run
             measured[t] = ndimage.mean(own, column[which[rows]], np.arange(len(chosen)))
         # A failure says nothing of its neighbours, unless none of them completed.
@@ -97,6 +98,7 @@ def coordinates(space: VectorSpace, vectors: FloatArray) -> FloatArray:
     """Features (n, f) without gaps: an inactive number lies half its range below the least."""
     features = space.features(vectors)
     gaps = np.isnan(features).any(axis=0)
+    # From [-0.5, 1] to [0, 1], so that a column with gaps counts as much as others.
     return np.where(gaps, (np.nan_to_num(features, nan=-0.5) + 0.5) / 1.5, features)
 
 
@@ -106,6 +108,7 @@ def kernel_means(places: FloatArray, runs: FloatArray, values: FloatArray) -> Fl
     Gaussian weights; far from all runs the nearest one decides.
     """
     squared = cdist(places, runs, metric="sqeuclidean")
+    # Not exp and a quotient: far from all runs every weight would be 0.
     return np.asarray(softmax(-0.5 * squared / WIDTH**2, axis=1) @ values)
 
 
@@ -136,6 +139,7 @@ def _choose(dataset: MetaDataset, scores: FloatArray, limit: int) -> npt.NDArray
 
 
 _LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the median distance between tasks
+# The last one leaves the mean of all tasks, for meta-features that say nothing.
 _RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0, 100.0, 1e4)
 _NEARBY = 0.3  # width of the local average, in the same
 
