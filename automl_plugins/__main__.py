@@ -66,6 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):  # names may have what the terminal cannot write
             stream.reconfigure(errors="backslashreplace")
     try:
+        # Output that is still buffered is written here, so that its errors are handled below.
         try:
             args = _make_parser().parse_args(arguments)
             name += f" {args.command}"
@@ -268,7 +269,7 @@ def _open_store(address: str, *, make: bool = False) -> Iterator[MetaStore]:
         with (MetaStore if make else ExistingStore)(address) as store:
             yield store
     except StoreError as error:
-        raise ValueError(str(error)) from error
+        raise ValueError(str(error)) from error  # one line, see ``main``
 
 
 def _list_tasks(args: argparse.Namespace) -> None:

@@ -250,6 +250,7 @@ def adapter_of(thing: Any) -> Adapter | None:
 def owner_of(address: str) -> Adapter | None:
     """The first installed adapter that can read a path or address, if any."""
     for name in _names():
+        # An adapter has the name of its framework, which is not imported to see if it is there.
         if find_spec(name) is not None:
             try:
                 adapter = load_adapter(name)
