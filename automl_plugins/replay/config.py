@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _SETTINGS = ("budget", "unit", "seeds", "n_workers", "overhead", "max_trials", "n_jobs", "path")
 
 _NO_ENTRIES = {"name": "the section names it", "space": "it is inferred"}
+# From the signature: what ``from_frame`` takes a file may have.
 _ENTRIES_OF_A_TABLE = [
     *("file", "group"),
     *(n for n in signature(Table.from_frame).parameters if n not in ("frame", *_NO_ENTRIES)),

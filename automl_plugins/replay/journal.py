@@ -78,6 +78,7 @@ class Journal:
                 " settings, or choose another file."
             )
         seen = {(e["table"], e.get("data")) for e in entries}
+        # Tables that this call does not have are not compared.
         if other := sorted(t for t, data in seen if data and self._digests.get(t, data) != data):
             raise ValueError(
                 f"{self.path} holds runs on table {', '.join(other)} as it was before its records"

@@ -329,7 +329,7 @@ class ProposerSearch:
         done, unknown = [row[2] for row in self._finished], [np.nan] * len(self._running)
         vectors = [row[1] for row in self._finished] + list(self._running.values())
         return History.of(
-            np.array(vectors).reshape(len(vectors), self._space.d),
+            np.array(vectors).reshape(len(vectors), self._space.d),  # (0, d) at the start
             [outcome.loss for outcome in done] + unknown,
             number=[row[0] for row in self._finished] + list(self._running),
             seconds=[outcome.seconds for outcome in done] + unknown,

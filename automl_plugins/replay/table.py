@@ -151,6 +151,7 @@ class Table:
                 f"{', '.join(foreign)} not in the search space, which has {', '.join(space)}: name"
                 " the parameters= or leave these columns out."
             )
+        # Of no columns ``zip`` makes no rows, but there are as many runs.
         rows = zip(*cells.values(), strict=True) if cells else [()] * len(frame)
         configs = [dict(zip(cells, row, strict=True)) for row in rows]
         averaged: list[str] = []
@@ -275,6 +276,7 @@ class Table:
         if unknown.all():
             return None
         if unknown.any():
+            # In place: ``_numbers`` has copied what was given.
             seconds[unknown] = median = float(np.median(seconds[~unknown]))
             self._note(
                 f"{unknown.sum()} of {len(seconds)} runs have no seconds: they take {median:g} s,"
@@ -319,6 +321,7 @@ class Table:
         unknown = np.isnan(spent)
         if not unknown.any():
             return
+        # Without seconds a run takes one unit of time, as on the simulated clock.
         whole = np.ones(len(spent)) if self.seconds is None else self.seconds
         spent[unknown] = self._evenly(whole)[unknown]
         if n := int((unknown & reported).sum()):

@@ -149,6 +149,7 @@ def _score_matrices(
     higher_is_better: bool,
 ) -> tuple[dict[Any, pd.DataFrame], Notes]:
     """Scores, tasks x methods, by budget (None for a wide frame), and notes on them."""
+    # Whatever else is missing: then it is a tidy frame that lacks something.
     if {"table", "method"} <= set(frame.columns):
         if higher_is_better:
             raise ValueError(
@@ -305,6 +306,7 @@ def tidy_scores(
         use, short_notes = _long_enough(runs, kept, budget, short_runs, where)
         early = np.isnan(regret)  # no result counts as the worst one
         means = runs.mean_over_seeds(np.where(early, 1.0, regret)[:, None], use)[:, :, 0]
+        # A cell is empty where all its runs are short and left out.
         matrix = pd.DataFrame(means, index, columns).loc[has_all]
         matrices[budget], gap_notes = _complete_tasks(matrix, "run", where)
         notes = (*notes, *short_notes, *gap_notes)
@@ -342,6 +344,7 @@ def _complete_tasks(
 def _seed_notes(runs: Runs, kept: BoolArray) -> Notes:
     """A note if the methods do not have the same seeds on some task."""
     pairs = np.stack([runs.table[kept], runs.seed[kept]])
+    # A seed that all methods have on a table is there once for each.
     (table, _), count = np.unique(pairs, axis=1, return_counts=True)
     uneven = np.unique(table[count < len(runs.methods)])
     if not len(uneven):

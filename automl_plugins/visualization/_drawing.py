@@ -35,7 +35,7 @@ def new_figure(title: str, note: str, x: str, y: str | None = None) -> go.Figure
 
 def line_styles(methods: Iterable[Hashable]) -> dict[Hashable, dict[str, str]]:
     """Line style by method: plotly's default colours, first solid, then dashed, then dotted."""
-    palette = _plotly("colors").qualitative.Plotly
+    palette = _plotly("colors").qualitative.Plotly  # ten colours: 30 styles
     styles = cycle((color, dash) for dash in ("solid", "dash", "dot") for color in palette)
     return {m: {"color": c, "dash": d} for m, (c, d) in zip(methods, styles, strict=False)}
 

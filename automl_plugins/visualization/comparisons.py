@@ -114,7 +114,7 @@ def _draw_curves(
     note = format_count(n, "table")
     if n < n_tables:
         note = f"{n} of {n_tables} tables, those with runs of every method"
-    mean = scores.mean(axis=0)
+    mean = scores.mean(axis=0)  # (K, G) of (N, K, G)
     if n == 1:  # one table has no spread
         band = None
     if band is not None:
@@ -236,6 +236,7 @@ def plot_rank_diagram(comparison: Comparison, *, budget: float | None = None) ->
     _draw_line(figure, [1, n], [0, 0], "ranks", {"color": "black", "width": 1})
     for i, (method, rank) in enumerate(rank_of.items()):
         left = i < (n + 1) // 2  # the better half
+        # Heights rise from both ends to the middle, so that no line crosses another.
         height, end = (i + 1, 1) if left else (n - i, n)
         _draw_line(figure, [rank, rank, end], [0, height, height], str(method), styles[method])
         label = f"{method}{' (control)' * (method == comparison.control)} {rank:.2f}"
