@@ -87,6 +87,7 @@ def bundled(learner: str, *, metric: str | None = None) -> MetaDataset:
         metric = "r2_error" if learner in REGRESSIONS else "balanced_error"
     known = REGRESSION_METRICS if learner in REGRESSIONS else METRICS
     check_choice("metric", metric, known)
+    # A path also where the package is imported from a zip file.
     with as_file(files("automl_plugins") / "data" / f"{learner}.json.xz") as path:
         records = read_records(path)
     memory = MetaDataset.from_records(r for r in records if r.tags["metric"] == metric)

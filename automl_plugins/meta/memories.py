@@ -173,7 +173,7 @@ class TaskMemory(AlignedMemory):
         try:
             dataset = open_memory(self.known, space.space, exclude=self.exclude)
         except ValueError as error:
-            return str(error)
+            return str(error)  # kept as a memory would be: it is not sought at each trial
         notes = note_coverage(dataset.coverage, self._bundled)
         # What a space lacks that grows may be asked for by the next trial, see ``settle``.
         self._log(note for note in notes if not (self.growing and note.of_names))

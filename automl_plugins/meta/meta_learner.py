@@ -92,7 +92,10 @@ class MetaLearner(BaseEstimator):  # type: ignore[misc]
                     "verbosity": -1,
                 },
                 lightgbm.Dataset(
-                    X, y[rows], params={"min_data_in_bin": min(3, least), "verbosity": -1}
+                    # Bins are made by the data set, which has parameters of its own.
+                    X,
+                    y[rows],
+                    params={"min_data_in_bin": min(3, least), "verbosity": -1},
                 ),
                 num_boost_round=self.n_trees,
             )

@@ -158,6 +158,7 @@ def _fill(
     elif of_range:
         given = np.array([to_number(value) for value in values])
         texts = _texts(hyperparameter.name, choices, given, size)
+        # Either may be NaN, over which ``fmax`` passes.
         texts = np.fmax(texts, no_limit_among(hyperparameter.name, choices, given))
         column.entries[others] = texts[others]
         rest, numbers = others & np.isnan(texts), read_no_limit(hyperparameter, given)

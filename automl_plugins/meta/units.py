@@ -30,6 +30,7 @@ _COUNTED: Final = {
     "min_samples_leaf": "n_rows",
     "min_samples_split": "n_rows",
 }
+# The last two have no units, but values with a ``meaning``.
 _AT_END: Final = re.compile(rf"(?:^|[._:/])({'|'.join(_COUNTED)}|gamma|max_depth)$")
 _NO_LIMIT: Final = (-1.0, 0.0)  # as a ``max_depth``
 _DEEP: Final = 20.0  # stands for trees of any depth, see ``meaning``
@@ -95,6 +96,7 @@ def read_no_limit(hyperparameter: Hyperparameter[Any, Any], numbers: FloatArray)
     """
     if _last_part(hyperparameter.name) != "max_depth":
         return numbers
+    # ``fmin`` does not warn of NaN, which texts are.
     least = np.fmin.reduce(numbers_of(ends_of(hyperparameter)))
     return np.where(np.isin(numbers, _NO_LIMIT) & (least >= 1.0), _DEEP, numbers)
 
@@ -153,7 +155,7 @@ def in_other_units(
         if unit := unit_of(hyperparameter):
             values = [configuration.get(name) for configuration in configurations]
             known = np.array([to_number(value) for value in values], dtype=np.float64)
-            found |= in_unit(name, values, known, unit, DataSize())[1]
+            found |= in_unit(name, values, known, unit, DataSize())[1]  # whatever the sizes
     return found
 
 

@@ -356,6 +356,7 @@ def _by_learner(
 ) -> Design:
     from sklearn.utils.validation import check_is_fitted
 
+    # Loads LightGBM, which the other designs do without.
     from automl_plugins.meta.meta_learner import MetaLearner
 
     memory = align_memory(space, memory, task, k)

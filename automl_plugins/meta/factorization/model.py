@@ -295,7 +295,7 @@ class MatrixFactorization(Schedule, BaseEstimator):  # type: ignore[misc]
                 "mean": (n,),
                 "log_lengths": (q,),
                 "log_amplitude": (1,),
-                "log_stretch": (arrays["log_stretch"].size,),
+                "log_stretch": (arrays["log_stretch"].size,),  # of any length
                 "line": (2,),
                 "deviation": (),
             }
@@ -389,5 +389,5 @@ def _matrix(Y: npt.ArrayLike) -> FloatArray:
         )
     if np.isnan(losses).all():
         raise ValueError("Y has no loss at all: nothing to learn from.")
-    largest = min(LARGEST, float(np.finfo(losses.dtype).max))
+    largest = min(LARGEST, float(np.finfo(losses.dtype).max))  # 1e300 is inf in single precision
     return np.asarray(np.clip(losses, -largest, largest))

@@ -222,7 +222,7 @@ def complementary(
     """
     rows = _candidates(z, means)
     part = np.asarray(z[rows], dtype=np.float64)
-    worst = max(float(np.nanmax(part)), float(means[rows].max()))
+    worst = max(float(np.nanmax(part)), float(means[rows].max()))  # no guess is above it
     guess = 0.5 * (means[rows, None] + worst)
     scenarios = np.where(np.isnan(part), guess, part).T
     d = len(scenarios)

@@ -46,12 +46,13 @@ def _groups(
     few, shorter = columns, target
     if len(columns) > (most := caps["max_statistics_columns"]):
         keep = streams.generator("meta-features", 4).permutation(len(columns))[:most]
-        few = [columns[j] for j in sorted(keep)]
+        few = [columns[j] for j in sorted(keep)]  # in their order
     if len(target.values) > (rows := caps["max_statistics_rows"]):
         chosen = subsample(target.values, rows, streams.generator("meta-features", 5))
         few, shorter = [column.take(chosen) for column in few], target.take(chosen)
     most_rows, most_columns = caps["max_landmark_rows"], caps["max_landmark_columns"]
     return {
+        # In this order they are computed, until the budget runs out.
         "simple": simple_units(columns, target),
         "statistical": statistical_units(few, shorter),
         "information": information_units(few, shorter),
@@ -239,6 +240,7 @@ def meta_features(
     units = chain(*_groups(columns, target, caps, streams).values())
     end = None if budget is None else start + budget
     found = _compute(units, set(wanted), time_limit, end)
+    # A unit gives all its features, of which some may not be wanted.
     values = {name: found[name][0] for name in wanted}
     return MetaFeatures(
         features={n: nan if isinstance(v, str) else float(v) for n, v in values.items()},

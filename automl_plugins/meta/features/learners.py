@@ -145,7 +145,7 @@ def _node_values(model: Any, n_classes: int) -> FloatArray:
     if not n_classes:
         return np.asarray(values[:, 0], dtype=np.float64)
     scores = np.zeros((len(values), n_classes))
-    scores[:, model.classes_] = values
+    scores[:, model.classes_] = values  # others have no training row
     return scores
 
 

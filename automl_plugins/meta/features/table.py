@@ -76,6 +76,7 @@ def _columns_of(X: Any) -> tuple[list[Any], list[Any]]:
     if hasattr(X, "tocsr"):
         raise TypeError("X is a sparse matrix: pass X.toarray(), or a selection of its columns.")
     if isinstance(X, np.ma.MaskedArray):
+        # Integers and truth values have no NaN.
         X = np.ma.filled(X.astype(np.float64 if X.dtype.kind in "biuf" else object), np.nan)
     # Of rows of numbers and texts NumPy would make texts only.
     array = np.asarray(X, dtype=None if isinstance(X, np.ndarray) else object)
@@ -158,6 +159,7 @@ def _read_numbers(column: Any, kind: str) -> FloatArray:
         if not isinstance(dtype, np.dtype):  # of pandas, with a time zone
             dtype = f"{kind}8[{getattr(dtype, 'unit', 'ns')}]"
         return _nanoseconds(np.asarray(column, dtype=dtype))
+    # Copies, for infinite values are replaced in them, and X stays as it is.
     convert: Callable[..., Any] | None = getattr(column, "to_numpy", None)
     if convert is not None and not isinstance(column.dtype, np.dtype):
         values = np.array(convert(dtype=np.float64, na_value=np.nan))
@@ -237,6 +239,7 @@ class Target:
 def read_target(y: Any, *, task: str = "auto", n_rows: int) -> Target:
     """The target of ``n_rows`` rows; what ``"auto"`` is, see ``meta_features``."""
     check_choice("task", task, ("auto", *TASKS))
+    # A frame of one column.
     if len(getattr(y, "columns", ())) == 1:
         y = y[y.columns[0]]
     if isinstance(y, np.ma.MaskedArray):

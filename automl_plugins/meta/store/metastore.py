@@ -347,6 +347,7 @@ class MetaStore:
         keep = self._filter(tasks, (), None)
         found = self._database.read(partial(rows.read_searches, keep=keep, with_keys=True))
         searched = {stored.record.name for stored in found}
+        # Tasks that have a description, and no search.
         bare = [
             TaskRecord(t.name, [], np.empty(0), meta_features=t.meta_features, tags=t.tags)
             for t in self.tasks()
