@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _LEAST_P = 1e-300  # below it digits of a float get lost
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)  # ``==`` of frames has no single truth value
 class BudgetComparison:
     """A comparison of methods at one budget.
 
@@ -73,6 +73,7 @@ class BudgetComparison:
         # NaN is not at most alpha, so a pair that was not tested is not different either.
         same = self.pairs[~self.pairs["different"] & self.pairs["p_finner"].notna()]
         for a, b in zip(same["method_a"], same["method_b"], strict=True):
+            # Each pair is there in one order only.
             edges[position[a], position[b]] = edges[position[b], position[a]] = True
         return [tuple(names[i] for i in group) for group in cliques(edges)]
 

@@ -124,7 +124,7 @@ def runs_of(frame: pd.DataFrame, unit: Unit) -> Runs:
     order = np.lexsort((trial, run))
     rows, run, trial = frame.iloc[order], run[order], trial[order]
     new = np.diff(run, prepend=-1) != 0
-    twice = (np.diff(trial, prepend=np.nan) == 0) & ~new
+    twice = (np.diff(trial, prepend=np.nan) == 0) & ~new  # NaN: the first repeats none
     if twice.any():
         cases = [_place(row) for row in rows[twice].head(3).to_dict("records")]
         raise ValueError(

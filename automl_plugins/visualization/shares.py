@@ -71,6 +71,7 @@ def plot_arm_allocation(source: Any, *, unit: Unit = "trials", **options: Any) -
     figure = _new_figure("Allocation to arms", note, *_TITLES[unit])
     if len(cost):
         shown = evenly_spaced(len(cost), MAX_POINTS)
+        # By number of the arm: its colour does not depend on its share.
         styles = list(line_styles(range(len(report.names))).values())
         for k in np.argsort(-shares[:, -1], kind="stable").tolist():
             _draw_area(figure, report.names[k], spent[1:][shown], shares[k, shown], styles[k])
