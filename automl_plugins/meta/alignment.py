@@ -104,6 +104,7 @@ def align(
     if missing == "drop":
         keep &= ~imputed.any(axis=1)
     keep &= space.allowed(completed)
+    # After ``allowed``, which would take NaN for inactive.
     completed[~keep] = np.nan
 
     def by_name(mask: BoolArray) -> dict[str, int]:

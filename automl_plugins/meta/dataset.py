@@ -80,6 +80,7 @@ class MetaDataset:
         object.__setattr__(self, "seconds", known_seconds(self.seconds))
         if n and (self.task.min() < 0 or self.task.max() >= len(self.tasks)):
             raise ValueError(f"task must lie in [0, {len(self.tasks)}).")
+        # So that the runs of a task are a slice, see ``rows``.
         if (np.diff(self.task) < 0).any():
             raise ValueError("task must be ascending.")
         names = [task.name for task in self.tasks]

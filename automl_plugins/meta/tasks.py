@@ -145,6 +145,7 @@ class TaskFeatures:
     def __init__(self, tasks: Sequence[MetaTask], task: TaskDescription = None) -> None:
         names = meta_feature_names_of(tasks)
         values = meta_feature_values(tasks, names)
+        # Without a new task all of them count.
         has = np.isfinite(meta_feature_row(task, names)) | (task is None)
         n_values = [len(np.unique(column[np.isfinite(column)])) for column in values.T]
         # What does not vary tells no tasks apart, and has no ranks to divide by.

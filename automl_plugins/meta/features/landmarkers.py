@@ -251,6 +251,7 @@ def select_columns(codes: IntArray, y: IntArray, check: Check) -> list[int]:
                 among[f] = uncertainties(codes[:, f])
         class_sums = class_sum + with_class
         pair_sums = pair_sum + 2.0 * sum((among[f] for f in chosen), np.zeros(p))
+        # M of the set with each column (p,): means times k, and k (k - 1) pairs, are sums.
         merits = class_sums / np.sqrt(len(chosen) + 1 + pair_sums)
         for f in np.argsort(-merits, kind="stable").tolist():
             entry = (*chosen, f)

@@ -262,6 +262,7 @@ def extra_errors(n: FloatArray, e: FloatArray, confidence: float) -> FloatArray:
     f = (low + 0.5) / n
     root = z * np.sqrt(np.maximum(0.0, f / n - f * f / n + z * z / (4.0 * n * n)))
     limit = (f + z * z / (2.0 * n) + root) / (1.0 + z * z / n)
+    # Half a row short of all wrong, or less: as in Weka; C4.5 itself adds 0.67 (n - e).
     many = np.where(low + 0.5 >= n, np.maximum(n - low, 0.0), limit * n - low)
     return np.where(e < 1.0, none + e * (many - none), many)
 

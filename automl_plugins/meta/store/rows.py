@@ -103,6 +103,7 @@ def _content_keys(rows: Sequence[Sequence[object]]) -> list[str]:
     seen: Counter[str] = Counter()
     keys = []
     for row in rows:
+        # 72 bits: of a million different runs two have one key with a probability of 1e-10.
         key = digest(*row, size=9)
         seen[key] += 1
         keys.append(key if seen[key] == 1 else f"{key}.{seen[key]}")
@@ -216,6 +217,7 @@ def _ensure(
 ) -> Row[Any]:
     """The row with these unique values, made if there is none; others may make it meanwhile."""
     query = sa.select(table).where(*(table.c[name] == value for name, value in unique.items()))
+    # Until it is seen: what others have made they may delete again before it is read.
     while (row := connection.execute(query).one_or_none()) is None:
         connection.execute(_insert(connection, table), unique | others)
     return row
