@@ -34,7 +34,9 @@ from .trials import Cost, StudyTrial
 
 _FULL = (TrialState.COMPLETE, TrialState.PRUNED)  # have asked for all of their parameters
 Budget = tuple[float, str]  # of a search by successive filtering, and its unit
-_MOST = 2000  # configurations beyond which an arm's are not listed
+# Configurations beyond which an arm's are not listed. Each trial of the arm lists them again:
+# with 300 trials 0.04 s for 2000, 0.4 s for 20 000.
+_MOST = 2000
 _PRUNINGS = 3  # of a configuration, after which it is not tried again
 
 
@@ -81,6 +83,7 @@ class ArmMemory(StudyReader):
     ) -> None:
         # Declared choices count until a trial is complete only, see ``ArmSampler._arms``.
         self._at_first = declared if split is not None else None
+        # It calls ``_forget``, which reads ``_at_first``.
         super().__init__(study, cost, {}, {})
         self._key, self._split, self._budget = key, split, budget
         self._range = loss_range(reward_range, maximize=self.maximize)
@@ -172,10 +175,12 @@ class ArmMemory(StudyReader):
 
     def everything(self, study: Study) -> View:
         """The view of all trials, for a reader that is not a trial itself."""
+        # Its number is -1 and its start unknown, so no running trial is left out.
         return self.view(study, create_trial(state=TrialState.WAITING))
 
     def with_finished(self, view: View, trial: FrozenTrial) -> View:
         """The view with one more trial."""
+        # The view has no row of it: it was read for this trial, which was running.
         columns = view.columns.extended([self._read(trial)])
         return View(columns, view.running, view.asked | columns.distributions)
 
@@ -224,6 +229,7 @@ class ArmMemory(StudyReader):
 
         And that budget; None without rounds.
         """
+        # A copy, for other threads may read new rounds meanwhile.
         stored = sorted(self.rounds.copy().items(), key=lambda item: item[0])
         found = [(at, of, r) for at, (mark, of, r) in stored if mark in (None, arms.mark)]
         # Optuna's retries copy attributes: a round was opened by the first trial that has it.
@@ -312,6 +318,7 @@ class ArmMemory(StudyReader):
                 entries, place = np.unique(everything[:, union.column[name]], return_inverse=True)
                 internal = [v if np.isnan(v) else union.internal(name, v) for v in entries]
                 everything = everything[arms.contains(index, name, np.array(internal))[place]]
+        # Of cells the own part may still be too large.
         if everything is None or len(everything) > _MOST:
             return None
         tried = np.empty((len(rows), space.d))
@@ -359,6 +366,7 @@ class Grid:
         if not len(pool):
             return None
         features = self.union.vectors.features
+        # Distances (n, 1) to the one vector.
         gaps = distances(features(pool), features(vector[None]))[:, 0]
         return np.asarray(pool[rng.choice(np.flatnonzero(gaps == gaps.min()))])
 

@@ -31,7 +31,8 @@ from . import _private
 from ._steps import steps_of
 from .space import Distributions, hyperparameter_of, internal_of, stored_choices
 
-_LONGEST = 100  # characters of a key
+# Characters of a key: Optuna's databases hold 512 in the name of an attribute, which has a prefix.
+_LONGEST = 100
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -99,6 +100,7 @@ class Choices(Arms):
         return f"{self.key}={self.distribution.choices[index]!r}"
 
     def owner(self, trial: FrozenTrial) -> int | None:
+        # What was asked for holds over what was promised: the value may have been enqueued.
         if self.key in trial.distributions:
             return int(self.distribution.to_internal_repr(trial.params[self.key]))
         return promised_arm(trial, self.key)

@@ -20,7 +20,9 @@ from automl_plugins.spaces.values import finder, kind_of, to_number
 from .space import Distributions, infer_rules
 from .trials import StudyTrial
 
-_RARE = 1e-4  # chance below which the objective has abandoned a parameter
+# Chance below which the objective has abandoned a parameter: after 10 trials that asked for it, 4
+# that did not. A larger one drops what is only out of turn, a smaller one keeps gaps for longer.
+_RARE = 1e-4
 
 
 class Foresight:
@@ -98,6 +100,7 @@ def explain_by_stopped(
         rows = [t for t in trials if t.status in counting]
         if not any(t.status == stopped for t in rows):
             continue
+        # ``values`` of failed trials also have proposals that were not asked for.
         asked = [
             {k: v for k, v in (t.constants | t.values).items() if k in t.config} for t in rows
         ]
@@ -131,10 +134,12 @@ def find_refuted(
 
     def is_refuted(name: str) -> bool:
         rule = by_child.get(name)
+        # Nothing holds it back: each complete trial should have asked for it.
         if rule is None or rule.parent in gone:
             return n > 0
         return rule.parent in values and bool(_holds(rule, values).any())
 
+    # Repeated, for what depends on a name that is gone may be refuted by that.
     while new := set(filter(is_refuted, set(expected) - gone)):
         gone |= new
     return gone
@@ -168,6 +173,7 @@ def find_abandoned(
         is_rare = (2.0 + last - first) ** -silent < _RARE
         return bool(own[first : last + 1].all() and is_rare and any(others))
 
+    # Repeated, for what belongs to a branch leaves after its parent.
     while new := set(filter(is_abandoned, asked.keys() - gone)):
         gone |= new
     return gone
@@ -210,6 +216,7 @@ def _condense(
                 if kind_of(value) == "number"
                 and not isinstance(distributions.get(name), CategoricalDistribution)
             }
+            # As texts, for lists have no hash; with the type, for 1 equals True.
             others = [(n, type(v).__name__, str(v)) for n, v in values.items() if n not in numbers]
             key = known, frozenset(numbers), tuple(sorted(others))
             low, high = found.setdefault(key, (dict(values), dict(values)))

@@ -31,7 +31,7 @@ Factory = Callable[..., BaseSampler]
 Inner = BaseSampler | Factory | None
 Copies = dict[int | None, BaseSampler]  # by arm; that of None serves trials without one
 _REDRAWS = 3  # further draws where the arm has tried the configuration
-_PART = 1e-3  # Optuna's samplers divide by parts of a range down to this share of its width
+_PART = 1e-3  # share of a range's width: TPE divides by kernels of 1e-2, which must not be 0
 
 
 def tpe(n_arms: int) -> Factory:
@@ -54,6 +54,8 @@ class InnerSamplers:
         self._takes_keyword = inner is None or _takes_keyword(inner)
         self._proposing: ProposerSampler | None = None  # one for all trials, if inner is its class
         if inner is not None and not isinstance(inner, BaseSampler):
+            # One is made at once, so that a function that returns no sampler fails here, not
+            # later.
             made = self._make(inner, 0) if callable(inner) else inner
             if not isinstance(made, BaseSampler):
                 raise TypeError(
@@ -69,6 +71,7 @@ class InnerSamplers:
     @cached_property
     def name(self) -> str:
         """Class name of the samplers."""
+        # Only its class matters here: any number of arms and any seed will do.
         sampler = self._inner if isinstance(self._inner, BaseSampler) else self._fresh(1, 0)
         return type(sampler).__name__
 
@@ -77,6 +80,7 @@ class InnerSamplers:
         if not isinstance(self._inner, BaseSampler):
             return self._fresh(n_arms, self.streams.integer("inner", number))
         if arm not in copies:
+            # Of two threads that come at once the first one makes the copy that both use.
             copies.setdefault(arm, copy.deepcopy(self._inner))
         return copies[arm]
 
@@ -156,6 +160,8 @@ class Pull:
                 space[self.parameter.key] = self.parameter.distribution
         if self.grid is not None:
             space |= self.grid.union.distributions
+        # The whole range of a cell's part: Optuna fails a trial whose objective asks for other
+        # choices than were announced.
         whole = {} if self.arms is None else self.arms.whole
         space |= {name: whole.get(name, d) for name, d in self.joint.items()}
         return dict(sorted(space.items()))
@@ -206,6 +212,7 @@ class Pull:
         return sampler.sample_independent(seen, self._decided(trial), name, own)
 
     def _jointly(self, trial: FrozenTrial, space: Distributions) -> dict[str, Any]:
+        # The part again, as the sampler itself inferred it: it must propose within the cell.
         own = {name: self.joint.get(name, d) for name, d in space.items()}
         values = self.sampler.sample_relative(self.study, self._decided(trial), own)
         if not values:  # the sampler is still in its start-up
@@ -223,6 +230,7 @@ class Pull:
             for name in sorted(space.keys() - values.keys()):
                 values[name] = self.ask(trial, name, space[name], attempt)
             vector = grid.vector(values | held)
+            # With nothing left to try a repeat is all that there is.
             if not len(grid.untried) or grid.is_untried(vector):
                 break
         else:
@@ -231,6 +239,7 @@ class Pull:
             if nearest is not None:
                 # The arm's sampler may know parameters that only failed trials asked for.
                 values, vector = values | grid.union.values(nearest, rng), nearest
+        # For other workers, in whose grids it is tried from now on.
         _private.write_proposal(study, trial, grid.union.internals(vector))
         return {name: values[name] for name in space}
 
@@ -256,6 +265,7 @@ def can_be_sampled(distribution: BaseDistribution) -> bool:
     assert isinstance(distribution, Numeric)
     low, high, step = float(distribution.low), float(distribution.high), distribution.step or 0.0
     if distribution.log:
+        # Steps are nearest to each other at the upper end: log(high) - log(high - step).
         low, high, step = math.log(low), math.log(high), step / high
     if 0.0 < step < 4.0 * math.ulp(max(-low, high)):
         return False

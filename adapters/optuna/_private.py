@@ -139,6 +139,7 @@ def write_explanation(
         found = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
         # Smaller shares than 5e-7 would be rounded to 0.
         named = {n: round(float(s), 6) for n, s in found[:_MAX_NAMED] if s >= 5e-7}
+        # The sum may exceed 1 by a rounding.
         own = max(0.0, 1.0 - float(sum(shares.values())))
         stored[_SOURCES] = {"own": round(own, 6), "sources": named}
     for name, content in [*stored.items(), (_PREFIX, dict(facts))]:
@@ -189,6 +190,7 @@ def given_values(study: Study, trial: FrozenTrial) -> dict[str, Any]:
     while isinstance(sampler, PartialFixedSampler):  # of nested ones the outermost decides
         fixed = sampler._fixed_params | fixed
         sampler = sampler._base_sampler
+    # Optuna looks up enqueued values before it asks a sampler, so these hold over fixed ones.
     return {**fixed, **enqueued_values(trial)}
 
 
@@ -220,6 +222,7 @@ def set_times(study: Study, trial: Trial, started: float, finished: float) -> No
 
 def whole_study(study: Study) -> Study:
     """The whole study, also where ``HyperbandPruner`` shows one of its brackets."""
+    # A bracket, of Optuna or of an arm, has the whole study as ``_study``.
     whole: Study = getattr(study, "_study", study)
     return whole
 
@@ -228,10 +231,11 @@ def as_finished(
     study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
 ) -> FrozenTrial:
     """A running trial as it will be stored once ``after_trial`` is over."""
+    # In memory this is the stored trial itself: setting its state would finish it.
     done = copy.copy(study._storage.get_trial(trial._trial_id))
     done.state = state
     done.values = None if values is None else list(values)
-    done.datetime_complete = datetime.now()
+    done.datetime_complete = datetime.now()  # local time without a zone, as Optuna stores it
     return done
 
 
@@ -326,6 +330,7 @@ class ArmStorage:
         self, study_id: int, deepcopy: bool = True, states: Container[TrialState] | None = None
     ) -> list[FrozenTrial]:
         """The arm's trials."""
+        # Copied, if at all, after the others are left out.
         return self.of_arm(self._storage.get_all_trials(study_id, False, states), deepcopy)
 
     def of_arm(self, trials: list[FrozenTrial], deepcopy: bool) -> list[FrozenTrial]:
@@ -347,6 +352,7 @@ class ArmStorage:
     def get_study_system_attrs(self, study_id: int) -> dict[str, Any]:
         """The attributes that the arm's sampler gave the study, and those of the study itself."""
         stored = self._storage.get_study_system_attrs(study_id)
+        # Not those of other arms: this one has its own place in a sequence.
         common = {key: v for key, v in stored.items() if not key.startswith(f"{_PREFIX}:")}
         own = {key: v for key, v in stored.items() if key.startswith(self._prefix)}
         return common | {key.removeprefix(self._prefix): v for key, v in own.items()}
@@ -379,6 +385,7 @@ class ArmStudy(Study):
         self, deepcopy: bool = True, states: Container[TrialState] | None = None
     ) -> list[FrozenTrial]:
         """The arm's trials, if this is a bracket those of the bracket."""
+        # Not by the storage, which knows no brackets.
         trials = self._base.get_trials(deepcopy=False, states=states)
         return cast("ArmStorage", self._storage).of_arm(trials, deepcopy)
 

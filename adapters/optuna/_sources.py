@@ -285,6 +285,7 @@ def _widest(distributions: Sequence[BaseDistribution]) -> BaseDistribution | Non
         return None
     if kind is CategoricalDistribution:
         choices = [choice for d in distinct for choice in d.choices]
+        # Choices may be lists, without a hash; and 1 equals True.
         return CategoricalDistribution(list({(type(c), str(c)): c for c in choices}.values()))
     wide = [d for d in distinct if not d.single()] or distinct
     low, high = min(d.low for d in distinct), max(d.high for d in distinct)
@@ -307,6 +308,7 @@ def _widest(distributions: Sequence[BaseDistribution]) -> BaseDistribution | Non
 def _on_steps(value: float, grid: Any) -> float:
     """The nearest value on the steps of ``grid``, also beyond its ends, without rounding error."""
     numbers = (value, grid.low, grid.step)
+    # 15 digits: what a float keeps of the decimal that the user wrote.
     exact = [Fraction(n if isinstance(n, int) else f"{n:.15g}") for n in numbers]
     first, step = exact[1:]
     return type(value)(first + round((exact[0] - first) / step) * step)

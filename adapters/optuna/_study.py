@@ -28,9 +28,14 @@ from .trials import Cost, StudyColumns, StudyTrial, read_trial
 
 _logger = get_logger("optuna.automl_plugins")
 
-_ASKS = 60.0  # seconds within which a trial asks for its values, if its worker is alive
+# Seconds within which a trial asks for its values, if its worker is alive; with fewer one that is
+# loading its data seems dead. Each that is waited for in vain delays proposals, and its empty row
+# is given a predicted one.
+_ASKS = 60.0
 _ENOUGH = 5  # complete trials, of which one should have a cost
-_RULE_TRIALS = 1000  # newest complete trials from which conditions are inferred
+# Newest complete trials from which conditions are inferred: 0.04 s for 33 names on one core. Older
+# ones may be of an objective that asked differently.
+_RULE_TRIALS = 1000
 
 
 @dataclass(frozen=True)
@@ -125,6 +130,7 @@ class StudyReader:
         if self._begun is None:
             self._begun = trial.number
         reading = self._reading  # read once: threads share the sampler
+        # To copy all trials takes longer than to read the new ones; they are only read.
         trials = _private.whole_study(study).get_trials(deepcopy=False)
         if not reading.is_continued_by(trials):  # lost, reordered, or of a study made again
             self._forget()
@@ -137,10 +143,12 @@ class StudyReader:
         running = [t for t in new if t.state == TrialState.RUNNING and t.number != trial.number]
         if finished:
             read = [self._read(t) for t in finished]
+            # A new object: views that other trials hold stay as they are.
             columns = columns.extended(read)
             if isinstance(self._cost, str):  # a callable need not have a hash
                 self._has_cost |= any(self._cost in t.user_attrs for t in finished)
             self._check_cost(columns, read)
+        # A killed worker leaves its trial running for ever.
         oldest = oldest_running(columns.facts("number")) if running else 0
         still_open = [i for i in places if not trials[i].state.is_finished()]
         done = [*reading.ends, *(i for i in places if trials[i].state.is_finished())]
@@ -152,6 +160,7 @@ class StudyReader:
         return View(
             columns,
             StudyColumns(row for row in rows if row.values or not row.started < begun - _ASKS),
+            # What the objective asks for holds over what was declared.
             self._declared | columns.distributions,
             {} if self._declared else self._foresight.distributions,
         )
@@ -165,6 +174,7 @@ class StudyReader:
         """Read a trial; one that runs or failed with proposed values that it has not asked for."""
         row = read_trial(trial, maximize=self.maximize, cost=self._cost)
         if row.status not in (Status.COMPLETE, Status.PRUNED):
+            # What the objective asked for holds over what was proposed.
             row.values.update(_private.read_proposal(trial) | row.values)
         return row
 
@@ -172,6 +182,7 @@ class StudyReader:
         is_known = np.isfinite(columns.facts("seconds")).any()
         for row in new:  # one that is not complete may have stopped before it had a cost
             if row.unusable is not None and row.status == Status.COMPLETE:
+                # What never gave a number is a mistake in the setting, not in one trial.
                 if not (is_known or row.unusable.is_number):
                     raise ValueError(row.unusable.message)
                 if self.first_time("unusable cost"):
@@ -221,6 +232,8 @@ class StudyReader:
         These are expected ones that the trials contradict, and abandoned ones: new trials would
         have gaps there, filled at random, and proposals would follow names that nobody reads.
         """
+        # Where models are fitted anew anyway: a new space is a new key for all of them. And
+        # workers that have read a few trials more or less infer the same.
         n = refit_point(len(view.columns))
         if self._conditions[0] != n:
             rows = view.columns.trials[:n]
@@ -229,12 +242,16 @@ class StudyReader:
             values = {name: view.columns.values(name)[recent] for name in view.distributions}
             rules = self._foresight.rules(values, view.distributions)
             rules = explain_by_stopped(rows[-_RULE_TRIALS:], view.distributions, rules)
+            # A name that was asked for needs no foresight: its own trials say when it is active.
             expected = view.expected.keys() - view.asked.keys()
+            # What the user has declared stays, asked for or not.
             own = view.columns.distributions.keys() - self._declared.keys()
+            # All of them: the trials in which one name replaced another may be old.
             every = {name: view.columns.values(name)[complete] for name in own}
             abandoned = find_abandoned(every, rules, own)
             self._conditions = n, rules, find_refuted(values, rules, expected) | abandoned
         n, rules, gone = self._conditions
+        # A name that is asked for again is back at once, not at the next point.
         again = (row.distributions.keys() for row in view.columns.trials[n:] if gone)
         return rules, gone.difference(*again)
 
@@ -264,6 +281,7 @@ class StudyReader:
     def history(self, view: View, union: UnionSpace) -> History:
         """The core's history: finished rows, then the running ones."""
         columns = self._columns_of(view, union)
+        # Rows are in the order of ``columns.trials``: that in which they ended.
         trials, known = columns.trials, _rows([], union)
         if self._finished is not None:
             known_union, last, rows = self._finished  # read once: threads share the reader
@@ -304,6 +322,7 @@ def _rows(trials: Sequence[StudyTrial], union: UnionSpace) -> FloatArray:
     )
     proposed = np.zeros(vectors.shape, dtype=bool)
     for i, row in enumerate(trials):
+        # Complete ones have the values that they asked for only, see ``_read``.
         if row.status != Status.COMPLETE:
             proposed[i] = [name not in row.distributions for name in union.column]
     activated, missing = union.vectors.find_missing(vectors)  # ``fill_gaps`` completes its draws

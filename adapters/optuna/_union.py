@@ -59,6 +59,7 @@ class UnionSpace:
         self.moving = {n for n, d in self.distributions.items() if d is POSITION}
         for name, distribution in self.distributions.items():
             if name in ordinal:
+                # In the order given; of any other categorical equal choices share a code.
                 self._ranks[name] = _ranks(name, distribution, ordinal[name])
             elif isinstance(distribution, CategoricalDistribution):
                 kept, codes = np.unique(stored_choices(distribution), return_inverse=True)
@@ -144,9 +145,12 @@ class UnionSpace:
                 index = int(np.flatnonzero(self._ranks[name] == index)[0])
             return distribution.choices[index]
         if (steps := steps_of(distribution)) is not None:
+            # By its index, for Optuna takes multiples of the step only. The entry of an enqueued
+            # value may lie outside of [0, 1].
             return steps.value(round(min(max(entry, 0.0), 1.0) * (steps.n - 1)))
         assert isinstance(distribution, Numeric)
         (value,) = hyperparameter.to_value(np.array([entry]))
+        # The same here: beyond its ends a logarithmic scale of integers goes on.
         cast = int if isinstance(distribution, IntDistribution) else float
         return cast(min(max(cast(value), distribution.low), distribution.high))
 
@@ -235,6 +239,8 @@ def positions_in(trial: StudyTrial, moving: Collection[str]) -> dict[str, float]
         proposed = trial.positions.get(name)
         if name in trial.distributions:
             distribution, value = trial.distributions[name], trial.values[name]
+            # It counts only if the value is its own: the trial may have been enqueued, or have
+            # taken a neighbour, see ``value_at``.
             if proposed is None or value_at(distribution, proposed) != value:
                 proposed = position_of(distribution, value)
             found[name] = proposed
@@ -274,14 +280,17 @@ def even_value(
     """
     tried = np.concatenate([finished.values(name), running.values(name)])
     tried = tried[~np.isnan(tried)]
+    # Not by hash(), which is another one in each process.
     label = crc32(name.encode())
     lower = [row for row in running if row.number < k]
     if isinstance(distribution, CategoricalDistribution):
+        # Equal choices are one, and would else be tried twice as often.
         choices = sorted(set(stored_choices(distribution)))
         n = len(choices)
         if lower and np.isnan(finished.values(name)).all():
             # All choices in turn, in a new random order for every n trials.
             rng = streams.generator("independent", k - k % n, label)
+            # The first one as trial 0 draws it below, which has no lower one and sees no counts.
             first = apportion(np.zeros(n), np.ones(n), rng)
             order = [first, *rng.permutation(np.delete(np.arange(n), first))]
             return distribution.choices[choices[int(order[k % n])]]

@@ -127,6 +127,7 @@ class WeightedModelSampler(ArmSampler):
             ValueError: For numbers below 0, or that do not fit the choices.
         """
         counts = {choice: operator.index(n) for choice, n in n_hyperparameters.items()}
+        # As probabilities, for 2^N of a large N is no float.
         p = weights_from_counts(list(counts.values())).tolist()
         sampler = cls(arm, weights=dict(zip(counts, p, strict=True)), **options)
         sampler._gives_up = False
@@ -143,10 +144,12 @@ class WeightedModelSampler(ArmSampler):
             assert isinstance(situation.arms, Choices)
             choices = situation.arms.distribution.choices
             weights = weights_by_option(choices, self.weights, _ONE_EACH)[arms]
+            # All arms with a weight may have left, having failed or been exhausted.
             p = weights_from_numbers(weights if weights.any() else np.ones(len(arms)))
             return draw_weighted(arms.tolist(), p, rng)
         sized = np.isin(arms, list(situation.parameters))
-        # One worker is enough to learn a model's size, but it may have died.
+        # One worker is enough to learn a model's size, but it may have died: after two results
+        # for each arm a second one is sent, after four a third.
         patience = 2 * len(situation.arms) * statistics.pulls[arms]
         waiting = np.isin(arms, records.arm[records.status == Status.RUNNING])
         waiting &= statistics.scored.sum() < patience
@@ -337,6 +340,7 @@ class BOASFSampler(ArmSampler):
         super().after_trial(study, trial, state, values)
         if self.stop_when_spent and len(study.directions) == 1:
             known = self._known(study)
+            # Optuna stores state and value after this event, so the view leaves out the trial.
             done = _private.as_finished(study, trial, state, values)
             view = known.with_finished(known.view(study, trial), done)
             arms = self._arms(known, trial)

@@ -66,6 +66,7 @@ def arm_report(
             f"No trial of the study has asked for {key!r}. Its categorical parameters:"
             f" {sorted(known.categories)}."
         )
+    # As if the next trial were to be chosen.
     situation = known.situation(view, arms, len(view))
     notes: list[str] = list(arms.notes)
     unit: Unit = "trials" if situation.budget is None else cast("Unit", situation.budget[1])

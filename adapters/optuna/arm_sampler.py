@@ -216,6 +216,8 @@ class ArmSampler(SeededSampler):
             chosen = self._decide(study, trial, known, view, arms)
             arm = chosen.arm
             facts = replace(facts, **asdict(chosen) | {"arm": arms.names[arm]})
+            # Before the configuration is made, which takes longer: other workers choose their arms
+            # by it.
             _private.write_arm(study, trial, self.arm, arm)
         outer = _private.base_sampler(study.sampler)
         within = self.arm if isinstance(outer, ArmSampler) and outer is not self else ""
@@ -320,6 +322,7 @@ class ArmSampler(SeededSampler):
 
     def _foreseen(self, known: ArmMemory, view: View, arms: Arms, k: int) -> View:
         """The view with predicted arms of running trials of lower numbers that have none yet."""
+        # By number, for each of these workers foresees those of lower numbers, too.
         running = sorted(view.running, key=lambda row: row.number)
         for i, row in enumerate(running):
             if self.arm not in row.values and k - MOST_ASKING <= row.number < k:

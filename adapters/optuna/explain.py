@@ -50,6 +50,7 @@ def explain(trial: FrozenTrial | Trial) -> Explanation:
         unused = "independent" if independent else "given" if fixed else None
         facts = {} if unused is None else {"origin": unused}
         own, shares, independent = None, None, []
+    # First what Optuna takes without asking a sampler, then what has not been asked for.
     if _is_given(frozen, enqueued):
         origin = _design(frozen) or "enqueued"
         facts, own, shares = {"origin": origin}, None, None

@@ -254,6 +254,7 @@ def write_history(
             study = optuna.create_study(study_name=record.name)
         study.set_user_attr("table", record.name)
     made = list(_make_trials(record, distributions, -1.0 if is_maximized(study) else 1.0))
+    # Optuna checks this in databases only, and there when earlier trials have been added.
     check_kinds(study, distributions_in(made))
     study.add_trials(made)
     return study
@@ -262,6 +263,7 @@ def write_history(
 def _make_trials(
     record: TaskRecord, distributions: Distributions, sign: float
 ) -> Iterator[FrozenTrial]:
+    # Local time without a zone, as Optuna stores it.
     moments = calendar(record, datetime.fromtimestamp)
     for i, (configuration, (began, ended)) in enumerate(
         zip(record.configurations, moments, strict=True)
@@ -271,6 +273,7 @@ def _make_trials(
         if status == Status.COMPLETE and not np.isnan(budget):
             status = Status.PRUNED
         value = None if np.isnan(loss) else float(sign * loss)
+        # Optuna's steps are whole numbers.
         step = 0 if np.isnan(budget) else math.floor(budget)
         pruned = status == Status.PRUNED and value is not None
         reported: Any = {step: value} if pruned else None

@@ -37,7 +37,7 @@ from .trials import SECONDS, Cost, check_cost
 
 _logger = get_logger("optuna.automl_plugins")
 
-_PACE = 0.02  # least seconds to wait for a proposal of another worker
+_PACE = 0.02  # least seconds to wait for another worker: each look reads the storage
 _ENOUGH = 10  # finished trials, by which every declared parameter should have been asked for
 _IN_SECONDS = (None, "duration", SECONDS)  # costs; others may be in any unit
 _TRIES = 4  # proposals for one trial at most, if other workers publish the same ones
@@ -147,6 +147,7 @@ class ProposerSampler(SeededSampler):
         Of a range that moves the position is proposed, and the value follows when it is asked for.
         """
         with self._clocked(study, trial):
+            # Before the view is read: a proposal that is published meanwhile may not be in it.
             turns = self._turns
             reader = self._reader(study)
             view = reader.view(study, trial)
@@ -170,6 +171,7 @@ class ProposerSampler(SeededSampler):
             # A view holds all trials: drop it now, for ``after_trial`` may never be called.
             self._asked[key] = kept = asked._replace(view=None)
             found = None
+            # Else nothing is known that a joint proposal could be made of.
             if search_space or asked.moving or self._foresight is not None:
                 with self._turn:  # no view if a thread has published
                     view = asked.view if asked.turns == self._turns else None
@@ -245,6 +247,7 @@ class ProposerSampler(SeededSampler):
 
     def _check_settings(self, study: Study, trial: FrozenTrial) -> None:
         reader = self._reader(study)
+        # An ``ordinal`` that is no permutation of the choices, or an unusable cost, raises here.
         reader.space(reader.view(study, trial), {})
 
     def _publish(

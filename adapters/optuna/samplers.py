@@ -67,6 +67,8 @@ def takes(recipe: Callable[..., Any], shared: type[SamplerOptions]) -> Callable[
     every = every | {_STARTUP: every["n_startup"].replace(name=_STARTUP)}
 
     def decorated(sampler: S) -> S:
+        # Of a name in several places the first counts: the sampler, then its recipe, then
+        # ``shared``.
         own = signature(sampler.__init__)
         found = {n: p for n, p in own.parameters.items() if p.kind != p.VAR_KEYWORD}
         del found["self"]

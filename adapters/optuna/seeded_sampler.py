@@ -25,7 +25,7 @@ V = TypeVar("V")
 
 _logger = get_logger("optuna.automl_plugins")
 
-_MAX_STUDIES = 16  # studies remembered by one sampler
+_MAX_STUDIES = 16  # studies remembered by one sampler, each with all of its trials
 _MAX_TRIALS = 1024  # trials remembered: where another process tells, nothing takes them out
 #: Arguments of Optuna's own samplers that none of ours needs, and what there is in their place.
 NOT_OURS = {
@@ -46,6 +46,7 @@ class Cache(dict[K, V]):
     def __setitem__(self, key: K, value: V) -> None:
         """Set the entry of a trial; the oldest entries are dropped."""
         super().__setitem__(key, value)
+        # A list, for other threads may add entries meanwhile, or have dropped these.
         for old in list(self)[:-_MAX_TRIALS] if len(self) > _MAX_TRIALS else ():
             self.pop(old, None)
 

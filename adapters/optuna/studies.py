@@ -99,9 +99,10 @@ def reading(what: str) -> Iterator[None]:
     """Raise ValueError if the block cannot read a storage: damaged, outdated, out of reach."""
     try:
         yield
-    except (ImportError, OSError):
+    except (ImportError, OSError):  # no driver, no such file: they say so themselves
         raise
     except Exception as error:  # of Optuna, SQLAlchemy, a driver, or a journal of anything
+        # Our own messages; a line of a damaged journal is a ValueError, too.
         if isinstance(error, ValueError) and not isinstance(error, json.JSONDecodeError):
             raise
         # Optuna's message only says that a commit failed, and SQLAlchemy's repeats the statement;
@@ -132,7 +133,7 @@ def open_storage(source: str) -> BaseStorage | str:
     Optuna makes its tables in every database that it opens, so one without them is not opened:
     one without any table is a storage without studies. See ``tables_of`` for what is raised.
     """
-    check_exists(source)
+    check_exists(source)  # first, for SQLite makes a file that is not there
     if "://" not in source:
         path = as_path(source)
         if path.is_file() and _is_journal(path):
@@ -162,6 +163,7 @@ def _is_journal(path: Path) -> bool:
     with path.open("rb") as file:
         first = file.readline()
     try:
+        # Each line of a journal is an operation, as JSON.
         return not first or "op_code" in json.loads(first)
     except (ValueError, TypeError):
         return False

@@ -77,6 +77,7 @@ class TransferSampler(ProposerSampler):
             return
         self._sources = sources = read_sources(memory, of_recipe.pop("task", None))
         self._recipe = partial(recipe, **describe_options(of_recipe))
+        # By study, for each is left out of its own memory.
         self._adapted: Cache[_private.StudyKey, Proposer] = Cache()
         super().__init__(self._recipe(sources.memory), foresight=sources.foresight, **of_sampler)
         if self._search_space:  # raises a MemoryMismatch if the memory has nothing in it

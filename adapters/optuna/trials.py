@@ -92,7 +92,9 @@ def read_trial(trial: FrozenTrial, *, maximize: bool, cost: Cost = "duration") -
     # A running trial is read again for each proposal, and nobody asks for its curve.
     reports = trial.intermediate_values if trial.state.is_finished() else {}
     asked = trial.distributions
+    # Optuna shows the values of a trial as the objective got them; models need numbers.
     internal = {n: float(d.to_internal_repr(trial.params[n])) for n, d in asked.items()}
+    # A range with one value has no scale, but its value may be what a condition depends on.
     varied = {n: d for n, d in asked.items() if not d.single()}
     seconds = _seconds(trial) if cost is None or cost == "duration" else _cost(trial, cost)
     return StudyTrial(
@@ -118,6 +120,7 @@ def _seconds(trial: FrozenTrial) -> float:
     passed = math.nan
     stale = trial.state == TrialState.FAIL and _private.ended_elsewhere(trial)
     if trial.duration is not None and not stale:
+        # From the start of the trial on, so the time of our proposal is in it.
         passed = trial.duration.total_seconds() - _private.read_overhead(trial)
     return as_seconds(trial.user_attrs.get(SECONDS), passed)
 
@@ -179,6 +182,7 @@ class StudyColumns(Columns[StudyTrial]):
         for trial in new:
             for name, distribution in trial.distributions.items():
                 n, changes = self._changes.get(name, (0, ()))
+                # With the last trial that asked for it; the first one changes nothing.
                 if not are_equal(self.distributions.get(name, distribution), distribution):
                     changes = (*changes, n)[-_CHANGES:]
                     if len(changes) == _CHANGES and n - changes[0] < _WITHIN:
