@@ -292,6 +292,7 @@ class ArmMemory(StudyReader):
         """
         if index not in self.parameters or index in self.endless:
             return None
+        # Rows without an arm have NaN, which equals no index.
         rows = np.flatnonzero(view.values(self._key) == index)
         running = [row for row in view.running if row.values.get(self._key) == index]
         # Finished trials do not change: their number says whether there are others.
@@ -321,6 +322,7 @@ class ArmMemory(StudyReader):
         # Of cells the own part may still be too large.
         if everything is None or len(everything) > _MOST:
             return None
+        # Vectors (n, d) of the arm's trials; ``everything`` has the configurations (m, d).
         tried = np.empty((len(rows), space.d))
         for name, column in union.column.items():
             tried[:, column] = union.encode(name, values[name])
@@ -333,6 +335,7 @@ class ArmMemory(StudyReader):
             seen |= (np.isnan(done) | (everything == done)).all(axis=1)
         # Against other trials, or in another bracket of Hyperband, it may not be pruned again.
         keys = space.keys(tried[explained & pruned])
+        # Of each configuration (m,), from comparisons (m, p) with the p pruned trials.
         times = (space.keys(everything)[:, None] == keys).sum(axis=1)
         fresh = ~seen & (times == 0)
         return Grid(union, everything[fresh if fresh.any() else ~seen & (times < _PRUNINGS)])

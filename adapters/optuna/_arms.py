@@ -129,6 +129,7 @@ class Cells(Arms):
         own = {name: distributions[name] for name in cells[0].domains}
         # The distinct ones: without conditions, every cell has a part of each.
         domains = {n: list(dict.fromkeys(cell.domains[n] for cell in cells)) for n in own}
+        # By name and part, the parameter values; ``domains`` are of the axes, see ``_axis``.
         values = {n: [_values_of(d, part) for part in domains[n]] for n, d in own.items()}
         places = [{n: domains[n].index(d) for n, d in cell.domains.items()} for cell in cells]
         named = [{n: values[n][i] for n, i in place.items()} for place in places]
@@ -166,6 +167,7 @@ class Cells(Arms):
             internal = internal_of(self.whole[name], values[name])
             if not math.isnan(internal):  # it is one of the choices
                 own[name] = int(self._part(name, np.array([internal]))[0])
+        # A parameter without a value excludes no cell.
         return [i for i, place in enumerate(self.places) if own.items() <= place.items()]
 
     def narrow(self, index: int, name: str, distribution: BaseDistribution) -> BaseDistribution:

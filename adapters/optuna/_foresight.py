@@ -57,6 +57,7 @@ class Foresight:
         for children in by_tasks.values():
             rows = knows[children[0]]
             none = np.full(n, math.nan)
+            # (n + m,): the complete trials of this search, then the examples of these tasks.
             both = {m: np.append(values.get(m, none), earlier[m][rows]) for m in earlier}
             for rule in infer_rules(both, distributions):
                 if rule.child in children:

@@ -297,6 +297,7 @@ def write_rung(study: Study, trial: FrozenTrial, rung: int, outcome: Mapping[str
 
 def read_rung(trial: FrozenTrial, rung: int) -> dict[str, Any] | None:
     """What ``write_rung`` stored; None if the trial itself has not reached the rung."""
+    # A copy, from which the number is taken out: in memory the attribute is the stored one.
     outcome = dict(trial.system_attrs.get(f"{_PREFIX}:rung:{rung}") or {})
     return outcome if outcome and outcome.pop("number", trial.number) == trial.number else None
 

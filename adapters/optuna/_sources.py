@@ -287,6 +287,7 @@ def _widest(distributions: Sequence[BaseDistribution]) -> BaseDistribution | Non
         choices = [choice for d in distinct for choice in d.choices]
         # Choices may be lists, without a hash; and 1 equals True.
         return CategoricalDistribution(list({(type(c), str(c)): c for c in choices}.values()))
+    # A range with one value has no scale and no steps of its own to agree with.
     wide = [d for d in distinct if not d.single()] or distinct
     low, high = min(d.low for d in distinct), max(d.high for d in distinct)
     # A range that had one value may lie below a logarithmic scale, or between the steps.

@@ -62,6 +62,8 @@ class UnionSpace:
                 # In the order given; of any other categorical equal choices share a code.
                 self._ranks[name] = _ranks(name, distribution, ordinal[name])
             elif isinstance(distribution, CategoricalDistribution):
+                # Equal choices have one number in Optuna, and would else be two options of a
+                # model.
                 kept, codes = np.unique(stored_choices(distribution), return_inverse=True)
                 if len(kept) < len(distribution.choices):
                     self._ranks[name] = codes.astype(np.float64)
@@ -93,6 +95,7 @@ class UnionSpace:
                 # What was recorded may lie between the steps that the range has by now.
                 places = np.rint(steps.steps.index(np.array(rule.values))).astype(np.int64)
                 values = [steps.value(int(i)) for i in places if 0 <= i < steps.n]
+            # ConfigSpace raises for a condition on a value that its parent cannot have.
             values = [value for value in values if parent.legal_value(value)]
         if len(values) != len(rule.values):  # the parent has lost values of the rule
             return None

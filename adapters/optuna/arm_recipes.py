@@ -346,6 +346,7 @@ class BOASFSampler(ArmSampler):
             arms = self._arms(known, trial)
             budget, unit = self._budget
             # Of all trials: one that has just begun, or failed early, has no arm.
+            # NaN, for unknown seconds, spends nothing.
             spent = len(view) if unit == "trials" else np.nansum(view.facts("seconds"))
             if spent >= budget or (
                 arms is not None and self.is_spent(known.situation(view, arms, trial.number + 1))

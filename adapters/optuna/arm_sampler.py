@@ -211,6 +211,7 @@ class ArmSampler(SeededSampler):
         self._check_name(known)
         arms = asked or self._arms(known, trial)
         arm = None
+        # Cells are of no single parameter.
         facts = ArmFacts(self.arm if self.split is None else "", sampler=self._samplers.name)
         if arms is not None:
             chosen = self._decide(study, trial, known, view, arms)
@@ -301,6 +302,7 @@ class ArmSampler(SeededSampler):
         self, study: Study, trial: FrozenTrial, known: ArmMemory, view: View, arms: Arms
     ) -> ArmChoice:
         allowed = arms.allowed(_private.held_values(study, trial))
+        # In the order of what binds: held values, what is published, then the policy.
         if len(allowed) == 1 < len(arms):
             return ArmChoice(allowed[0], "decided beforehand")
         published = _private.read_arm(trial, self.arm)

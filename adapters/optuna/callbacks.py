@@ -118,6 +118,7 @@ class _KnownSpace:
         is_known = trial.distributions.items() <= self.distributions.items()
         if trial.number >= self.until or not is_known:
             return False
+        # Others may have ended before they asked for all that is active.
         if self.space is None or trial.state != TrialState.COMPLETE:
             return True
         return trial.params.keys() == set(active_names(self.space, trial.params))

@@ -47,6 +47,7 @@ def explain(trial: FrozenTrial | Trial) -> Explanation:
     joint = facts.get("origin") in ("model", "design", "random")
     independent = _independent(frozen, fixed) if joint else []
     if joint and _is_unused(frozen, fixed):
+        # Its proposal decided nothing, so the predictions in it are not of this trial.
         unused = "independent" if independent else "given" if fixed else None
         facts = {} if unused is None else {"origin": unused}
         own, shares, independent = None, None, []

@@ -122,6 +122,7 @@ class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
         probability = advance_probability(
             sign * value, sign * np.array(others, dtype=np.float64), self._n_startup_trials
         )
+        # By rung and trial, so the order in which workers report changes no draw.
         draw = float(self._streams.generator("rung", rung, trial.number).random())
         return _outcome(value, probability, draw < probability)
 

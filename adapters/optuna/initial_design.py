@@ -107,6 +107,7 @@ def enqueue_initial_design(
     check_integer("n_startup_trials", n_startup_trials, 0)
     k = n_suggestions(mode, n_startup_trials, n_configs)
     filling: list[dict[str, Any]] = []
+    # Only to fill the space the rest has to know it.
     if search_space is None and isinstance(design, Design) and mode != "add":
         found = replace(design, suggestions=design.suggestions[:k])
     else:
@@ -144,6 +145,7 @@ def _find_space(source: SearchSpace) -> Distributions | ConfigurationSpace:
             "Pass search_space=: the distributions that the objective asks for, by name, a"
             " ConfigurationSpace, a study with trials, or the objective, which is called once."
         )
+    # What is none of these is refused by ``read_space``.
     if isinstance(source, Mapping | ConfigurationSpace) or not callable(source):
         return source
     with quiet():

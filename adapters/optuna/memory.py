@@ -108,6 +108,7 @@ def _labels(
             " them."
         )
     named = dict(zip(("table", "method", "seed"), parts, strict=False)) if len(parts) > 1 else {}
+    # What is passed holds over attributes, and these over the name.
     found = {"table": None, "method": None, "seed": 0} | named | study.user_attrs | given
     if absent := [key for key in ("table", "method") if found[key] is None]:
         raise ValueError(

@@ -298,6 +298,7 @@ class ProposerSampler(SeededSampler):
         self, study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution
     ) -> Any:
         """The joint proposal's value of one parameter; ``ABSENT`` if there is no proposal."""
+        # Read before ``_publish`` writes over it.
         proposed = _private.read_proposal(trial)  # of the other sampler, if it is one of ours
         with self._turn:
             found = self._publish(study, trial, {name: distribution}, None)

@@ -147,6 +147,7 @@ def suggest(trial: Trial, space: ConfigurationSpace) -> dict[str, Any]:
     Normal and beta distributions are asked for as uniform ones on their bounds.
     """
     config: dict[str, Any] = {}
+    # The loop fills ``config``: which names come next depends on the values so far.
     for name in active_names(space, config):
         hyperparameter = space[name]
         if isinstance(hyperparameter, Constant):

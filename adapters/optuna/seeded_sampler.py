@@ -54,6 +54,7 @@ class Cache(dict[K, V]):
         """The entry of a study, made if it is new; the oldest studies are dropped."""
         found = self.get(key)
         if found is None:
+            # Of two threads that make one, both get the first.
             found = self.setdefault(key, make())
             for old in list(self)[:-_MAX_STUDIES]:
                 self.pop(old, None)

@@ -67,6 +67,7 @@ class TransferSampler(ProposerSampler):
         *,
         required: bool = True,
     ) -> None:
+        # A copy, from which the memory may be taken out.
         options = dict(options)
         if required and memory is None:
             memory = options.pop("sources", None)
@@ -76,6 +77,7 @@ class TransferSampler(ProposerSampler):
             super().__init__(recipe(None, **of_recipe), **of_sampler)
             return
         self._sources = sources = read_sources(memory, of_recipe.pop("task", None))
+        # Meta-features are computed here once, not for the memory of each study.
         self._recipe = partial(recipe, **describe_options(of_recipe))
         # By study, for each is left out of its own memory.
         self._adapted: Cache[_private.StudyKey, Proposer] = Cache()

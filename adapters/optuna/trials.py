@@ -30,7 +30,9 @@ Cost = str | Callable[[FrozenTrial], float | None] | None
 SECONDS = "seconds"
 """User attribute with the seconds of a trial, where they differ from its duration."""
 
-_CHANGES, _WITHIN = 4, 10  # a range that has been edited changes less often
+# A range that has been edited changes less often. Before that many changes, values proposed for a
+# range that moves often miss it and are sampled independently, with warnings.
+_CHANGES, _WITHIN = 4, 10
 
 STATES = {
     Status.COMPLETE: TrialState.COMPLETE,
@@ -184,6 +186,7 @@ class StudyColumns(Columns[StudyTrial]):
                 n, changes = self._changes.get(name, (0, ()))
                 # With the last trial that asked for it; the first one changes nothing.
                 if not are_equal(self.distributions.get(name, distribution), distribution):
+                    # The last few are enough to see whether they are close together.
                     changes = (*changes, n)[-_CHANGES:]
                     if len(changes) == _CHANGES and n - changes[0] < _WITHIN:
                         self.moving |= {name}
@@ -194,6 +197,7 @@ class StudyColumns(Columns[StudyTrial]):
         """Internal values of a parameter (n,), NaN where it was not asked for."""
 
         def read(trial: StudyTrial) -> float:
+            # The range of a name may have had one value in some trials only.
             return trial.values.get(name, trial.constants.get(name, math.nan))
 
         return self._array("values", name, read)
