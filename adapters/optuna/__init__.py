@@ -7,6 +7,7 @@ from automl_plugins._versions import require
 
 require("optuna", needed_by=__name__, extra="optuna")
 
+# For type checkers, which cannot follow ``import_when_used``; both have the same names.
 if TYPE_CHECKING:
     from automl_plugins.proposers.explanation import Explanation as Explanation
 

@@ -240,6 +240,7 @@ class ArmMemory(StudyReader):
         return tuple(rounds[index] for index in sorted(rounds)), budget
 
     def _pulls(self, view: View) -> Pulls:
+        # The arm of each trial (n,), NaN without one.
         index = view.values(self._key)
         asked = ~np.isnan(index)
         # A slice, where it will do, copies no column.

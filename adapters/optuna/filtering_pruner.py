@@ -105,6 +105,8 @@ class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
                 else:
                     outcome = self._decide(study, trial, rung, value)
                 _private.write_rung(study, trial, rung, outcome)
+            # Also of an earlier call: an objective that goes on after a pruned report is told
+            # again.
             if not outcome["advances"]:
                 return True
             rung += 1
