@@ -75,9 +75,8 @@ class SeededSampler(ShowsArguments, BaseSampler):
         self._refused: Cache[_private.StudyKey, bool] = Cache()  # with a ValueError, by a trial
         self._overheads: Cache[tuple[Any, ...], float] = Cache()  # seconds, see ``_clocked``
         self._unstored: Cache[_private.StudyKey, bool] = Cache()  # of which seconds were lost
-        self._turn = (
-            RLock()
-        )  # of the thread that proposes; its model may run a study by this sampler
+        # Of the thread that proposes; nested, if its proposer runs a study by the same sampler.
+        self._turn = RLock()
 
     def __getstate__(self) -> dict[str, Any]:
         # Locks are not pickled.
