@@ -21,14 +21,17 @@ def hidden(logger: str, below: int) -> Iterator[None]:
     known = logging.getLogger(logger)
     with _changing:
         levels = _levels.setdefault(logger, [known.level])
-        levels.append(below)
+        # Without a level of its own it has that of its parent, which may hide more.
+        inherited = known.parent.getEffectiveLevel() if known.parent and not levels[0] else 0
+        level = max(below, inherited)
+        levels.append(level)
         known.setLevel(max(levels))
     try:
         yield
     finally:
         with _changing:
             # Equal levels need not be told apart.
-            levels.remove(below)
+            levels.remove(level)
             known.setLevel(max(levels))
             if len(levels) == 1:
                 _levels.pop(logger, None)

@@ -37,3 +37,11 @@ def test_a_logger_that_says_less_is_left_alone() -> None:
     with hidden("silent.framework", logging.WARNING):
         assert logger.level == logging.WARNING
     assert logger.level == logging.INFO
+
+
+def test_what_a_parent_hides_stays_hidden() -> None:
+    parent, logger = logging.getLogger("quiet"), logging.getLogger("quiet.framework")
+    parent.setLevel(logging.CRITICAL)
+    with hidden("quiet.framework", logging.ERROR):
+        assert not logger.isEnabledFor(logging.ERROR)
+    assert logger.level == logging.NOTSET

@@ -200,7 +200,7 @@ class Pull:
             # Optuna asks no sampler for a single value, so samplers need not know how to.
             if own.single() and not distribution.single():
                 return single_value(own)
-        index = (trial.number, crc32(name.encode()), attempt)
+        index = (trial.number, crc32(name.encode(errors="surrogatepass")), attempt)
         if not can_be_sampled(own):
             rng = self.samplers.streams.generator("beyond reckoning", *index)
             space = UnionSpace({name: own})  # the core's scales have no such limits

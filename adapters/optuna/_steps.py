@@ -27,10 +27,9 @@ from . import _private
 Numeric = FloatDistribution | IntDistribution
 
 _LISTED = 2**12  # steps up to which values are checked one by one, which takes 12 ms at most
+_ENOUGH = 32  # values of a grid of integers that are floats, if others are not
+_REACH = 16  # steps within which a value that Optuna accepts is looked for
 _FEW = 1000  # values: a grid of which so many can be stored is searched without a warning
-# Index below which low + i * step passes Optuna's test of a multiple, a quotient within 1e-8 of a
-# whole number, unless the range is 1e8 steps away from 0: its error grows with the index.
-_SAFE = 2**20
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class SteppedValues:
     def value(self, i: int) -> Any:
         """Value number ``i``."""
         value = self._plain(i)
-        if i < _SAFE or isinstance(self.distribution, IntDistribution):
+        if isinstance(self.distribution, IntDistribution):
             return value
         return next((v for v in self._around(i) if _private.contains(self.distribution, v)), value)
 
@@ -78,8 +77,9 @@ class SteppedValues:
 
     def _around(self, i: int) -> Iterator[float]:
         """The floats next to value number ``i``, then those next to its neighbours."""
-        # Of far multiples some 15 % fail Optuna's test by a rounding; mostly the next one passes.
-        for gap in (0, 1, -1, 2, -2, 3, -3, 4, -4):
+        # Far from 0, or from the first value, a multiple may fail Optuna's test by a rounding: its
+        # quotient has to be within 1e-8 of a whole number. Mostly the float next to it passes.
+        for gap in sorted(range(-_REACH, _REACH + 1), key=abs):
             value = self._plain(min(max(i + gap, 0), self.n - 1))
             yield from (value, math.nextafter(value, math.inf), math.nextafter(value, -math.inf))
 
@@ -138,9 +138,12 @@ def _of_integers(distribution: IntDistribution) -> SteppedValues:
         wide = step * coarse // common
         ahead = (-low // common) * pow(step // common, -1, coarse // common) % (coarse // common)
         first = low + ahead * step
-        # With fewer all values are kept, of which most are stored as the float next to them.
-        if (high - first) // wide >= _FEW:
+        # With fewer, which a search would soon have tried, those are kept, too, that Optuna stores
+        # as the float next to them; mostly they have to be sampled independently.
+        if (high - first) // wide >= _ENOUGH:
             return _thin_out(distribution, first, wide, (high - first) // wide + 1)
+    if step < coarse:  # all floats between the ends
+        return _thin_out(distribution, low, coarse, (high - low) // coarse + 1)
     return _thin_out(distribution, low, step, n)
 
 

@@ -284,7 +284,7 @@ def even_value(
     tried = np.concatenate([finished.values(name), running.values(name)])
     tried = tried[~np.isnan(tried)]
     # Not by hash(), which is another one in each process.
-    label = crc32(name.encode())
+    label = crc32(name.encode(errors="surrogatepass"))
     lower = [row for row in running if row.number < k]
     if isinstance(distribution, CategoricalDistribution):
         # Equal choices are one, and would else be tried twice as often.

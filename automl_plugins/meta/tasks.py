@@ -1,7 +1,7 @@
 """What is known of tasks: names, tags, and meta-features on one scale to compare tasks by.
 
 Sizes span five orders of magnitude and ratios have long tails, so each meta-feature becomes its
-rank among the known tasks: 0 is the least, 1 the largest, 1/2 where it is not known.
+rank among the known tasks: 0 is less than all of them, 1 more, 1/2 where it is not known.
 """
 
 from __future__ import annotations

@@ -315,6 +315,25 @@ def test_what_something_else_wrote_is_told(
         store.records()
 
 
+def test_a_locked_file_is_waited_for_as_long_as_one_says(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+
+    def read_only(path: Path, timeout: float) -> sqlite3.Connection:
+        waits.append(timeout)
+        return connection.read_only(path, timeout)
+
+    monkeypatch.setattr(schema, "read_only", read_only)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode=EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        other.execute("UPDATE meta_tasks SET tags = '{}'")
+        with pytest.raises(StoreError, match="locked"):
+            MetaStore(path, timeout=0.01)
+    assert waits == [0.01]
+
+
 # --- without the right to write -------------------------------------------------------------
 
 NOBODY = 65534

@@ -96,7 +96,7 @@ def prepare_tables(database: Database, *, make: bool = True) -> None:
     """
     if database.is_sqlite:
         try:
-            _recognise_file(database.file)
+            _recognise_file(database.file, database.timeout)
         except OSError as error:  # no right to look into the folder, or to read the file
             raise StoreError(f"{database} cannot be read: {error.strerror or error}.") from error
     version = database.read(_version)
@@ -111,7 +111,7 @@ def prepare_tables(database: Database, *, make: bool = True) -> None:
     database.write(_make_tables)
 
 
-def _recognise_file(path: Path) -> None:
+def _recognise_file(path: Path, timeout: float) -> None:
     """Look at an SQLite file; StoreError unless it is a store, empty or new."""
     if not path.parent.is_dir():
         raise StoreError(f"{path} cannot be made: there is no folder {path.parent}.")
@@ -125,7 +125,7 @@ def _recognise_file(path: Path) -> None:
             f" {_suggest_instead(path)}"
         )
     try:
-        with contextlib.closing(read_only(path, 60.0)) as connection:
+        with contextlib.closing(read_only(path, timeout)) as connection:
             rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
             names = {name for (name,) in rows}
             if schema.name in names:

@@ -606,6 +606,19 @@ def test_a_name_that_is_no_text_is_refused(sampler: Any) -> None:
         study.optimize(lambda trial: trial.suggest_float(3, 0, 1), n_trials=1)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("sampler", [GBQRSampler(seed=0), BanditSampler("kind", seed=0)])
+def test_a_name_without_an_encoding_is_one_like_others(sampler: Any) -> None:
+    """Such as that of a file whose name is no UTF-8."""
+
+    def objective(trial: optuna.Trial) -> float:
+        trial.suggest_categorical("kind", ["a", "b"])
+        return trial.suggest_float("x\udcff", 0, 1)
+
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(objective, n_trials=8)
+    assert len(study.trials) == 8
+
+
 @pytest.mark.parametrize(
     ("declared", "objective", "message"),
     [
