@@ -30,7 +30,8 @@ from automl_plugins.spaces.scales import Steps, floats_within
 from automl_plugins.spaces.values import choices_of
 from automl_plugins.spaces.vector_space import VectorSpace
 
-_ENUMERATED = 100_000  # configurations of a branch with forbidden clauses that are counted
+# Configurations of a branch with forbidden clauses that are counted, in a third of a second.
+_ENUMERATED = 100_000
 
 
 def hyperparameter_counts(space: ConfigurationSpace, choice: str | None = None) -> dict[Any, int]:
@@ -44,6 +45,7 @@ def hyperparameter_counts(space: ConfigurationSpace, choice: str | None = None) 
     counts = {}
     for option in options_of(space, choice):
         active = activity(space, {choice: (option,)})
+        # Sometimes active counts as well: only what never is has no key.
         counts[option] = sum(name in active for name in below)
     return counts
 
@@ -117,6 +119,7 @@ def _count(space: ConfigurationSpace, choice: str, option: Any) -> int | None:
     rows = view.enumerate(_ENUMERATED)
     if rows is None:
         return None
+    # Where the choice has a parent itself, rows without it are in none of its branches.
     rows = rows[~np.isnan(rows[:, view.names.index(choice)])]
     # Hyperparameters outside the branch repeat its configurations, which count once.
     columns = [view.names.index(n) for n in _descendants(space, choice) if n in view.names]
@@ -130,6 +133,7 @@ def _log_volume(
     """Logarithm of the volume of those hyperparameters that the domains can make active."""
     active = activity(space, domains)
     left = [name for name in names if name in active]
+    # What is active in the whole branch is independent of the others, whatever its conditions say.
     conditional = {name: conditions_in(active[name]) for name in left if active[name] is not True}
     groups = _independent({name: {c.parent.name for c in cs} for name, cs in conditional.items()})
     grouped = {name for group in groups for name in group}
@@ -138,6 +142,7 @@ def _log_volume(
             f"Volumes cannot be computed: hyperparameters of a branch depend on"
             f" {', '.join(sorted(grouped - set(left)))} outside it: give weights by option."
         )
+    # Volumes of what is independent are multiplied.
     total = sum(_log_size(space, name, domains) for name in left if name not in grouped)
     for group in groups:
         # The topmost hyperparameter of a group has no condition.
@@ -159,6 +164,7 @@ def _independent(parents: Mapping[str, set[str]]) -> list[set[str]]:
     for child, above in parents.items():
         group = {child} | above
         apart = [g for g in groups if not g & group]
+        # The groups that the new one meets become one with it.
         groups = [*apart, group.union(*(g for g in groups if g & group))]
     return groups
 
@@ -177,7 +183,8 @@ def _parts(
                 f"Volumes cannot be summed over {parent}, which has children and is continuous:"
                 " give weights by option."
             )
-        # Conditions change only at the values that they name.
+        # Conditions change only at the values that they name, and behind them. These are legal, so
+        # ``floor`` changes no number: it makes 2.0 the whole number that ``Range`` asks for.
         named = {math.floor(v) for c in conditions for v in _named(c)}
         starts = {s for v in named for s in (v, v + 1) if domain.low < s <= domain.high}
         edges = [domain.low, *sorted(starts), int(domain.high) + 1]
@@ -197,6 +204,7 @@ def _log_size(space: ConfigurationSpace, name: str, domains: Mapping[str, Domain
     if isinstance(domain, tuple):
         return math.log(len(domain))
     low, high = domain.low, domain.high
+    # Before whole numbers: beyond 2^53 floats hold some of them only, and perhaps not the ends.
     if isinstance(scale := scale_of(space[name]), Steps):
         part = scale.part(*floats_within(low, high))
         return _log(part.n if part else 0)

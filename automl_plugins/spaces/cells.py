@@ -108,6 +108,7 @@ def partition(
     check_parts("k", k)
     numbers = k if isinstance(k, Mapping) else dict.fromkeys(space, k)
     left = _names(space, numbers) if isinstance(k, Mapping) else _varying(space)
+    # One cell to begin with, the whole space.
     grid: list[dict[str, Domain]] = [{}]
     notes: list[str] = []
     while left:
@@ -170,6 +171,7 @@ def _split(
     parts = pieces(space[name], k)
     grown: list[dict[str, Domain]] = []
     for domains in grid:
+        # Split where it is only sometimes active, no part would hold configurations without it.
         always = activity(space, domains).get(name) is True
         grown += [{**domains, name: part} for part in parts] if always else [domains]
     return grown
@@ -184,6 +186,7 @@ def pieces(hp: Hyperparameter[Any, Any], k: int) -> list[Domain]:
     domain = domain_of(hp)
     if isinstance(domain, tuple):
         return [domain[group.start : group.stop] for group in _groups(len(domain), k)]
+    # First, for the cuts below may lie between two steps.
     if isinstance(hp, ExactFloat | ExactInteger) and (found := _groups_of_steps(hp, k)):
         return found
     log, cuts = bool(hp.log), _quantiles(hp, k)  # type: ignore[attr-defined]
@@ -206,6 +209,7 @@ def _groups_of_steps(hp: ExactFloat | ExactInteger, k: int) -> list[Domain]:
     scale, step, inner = hp.scale, multiples_of(hp), range(1, k)
     if steps := steps_of(hp):
         last = steps.n - 1
+        # By place, which is exact, where the sum of many steps is rounded.
         groups = _integers_at(0, last, [last * i // k for i in inner])
         ends = [(steps.at(int(group.low)), steps.at(int(group.high))) for group in groups]
     elif step and isinstance(scale, LogScale) and (places := scale.multiples):
@@ -219,6 +223,7 @@ def _groups_of_steps(hp: ExactFloat | ExactInteger, k: int) -> list[Domain]:
     highs = [*(high for _, high in ends[:-1]), hp.upper]
     if isinstance(hp, ExactInteger):
         return [Range(int(low), int(high)) for low, high in zip(lows, highs, strict=True)]
+    # Up to the next group: a number that a rounding has put between two steps is in one of them.
     return list(map(Range, lows, highs, [*lows[1:], None]))
 
 
@@ -232,6 +237,7 @@ def _between(low: float, high: float, u: float, *, log: bool) -> float:
     """The number at u in [0, 1] on the scale from ``low`` to ``high``."""
     if log:
         return math.exp((1 - u) * math.log(low) + u * math.log(high))
+    # The difference of the largest floats would be infinite.
     return (1 - u) * low + u * high
 
 
@@ -251,10 +257,12 @@ def _integers_at(low: int, high: int, cuts: Sequence[float]) -> list[Range]:
 def _quantiles(hp: Hyperparameter[Any, Any], k: int) -> list[float] | None:
     """The k - 1 inner quantiles of a normal or beta distribution; None for any other."""
     u = np.arange(1, k) / k
+    # On a log scale the parts become uniform, so quantiles of the normal would be no equal shares.
     if isinstance(hp, NormalFloatHyperparameter | NormalIntegerHyperparameter) and not hp.log:
         a, b = (hp.lower - hp.mu) / hp.sigma, (hp.upper - hp.mu) / hp.sigma
         return [float(x) for x in truncnorm.ppf(u, a, b, loc=hp.mu, scale=hp.sigma)]
     if isinstance(hp, BetaFloatHyperparameter | BetaIntegerHyperparameter):
+        # ConfigSpace has it on [0, 1] of the scale, also of a log scale.
         at = beta.ppf(u, hp.alpha, hp.beta)
         return [_between(hp.lower, hp.upper, float(x), log=hp.log) for x in at]
     return None
@@ -263,10 +271,13 @@ def _quantiles(hp: Hyperparameter[Any, Any], k: int) -> list[float] | None:
 def _ranges(low: float, high: float, cuts: Sequence[float], *, rounded: bool) -> Iterator[Range]:
     """Ranges between distinct cuts, which may be ``rounded`` as ConfigSpace rounds them."""
     for cut in cuts:
+        # ConfigSpace rounds the bounds of the parts, so the next one begins where it puts them.
         limit = _rounded(cut) if rounded else cut
         below = math.nextafter(limit, -math.inf)
         if rounded:
+            # The next number that it keeps: 1e-13 below, or the next float where that is farther.
             below = _rounded(min(limit - 10.0**-ROUND_PLACES, below))
+        # In a narrow range cuts coincide once they are rounded.
         if low < below < limit < high:
             yield Range(low, below, limit)
             low = limit
@@ -292,6 +303,7 @@ def describe_part(name: str, domain: Domain) -> str:
     if domain.low == end:
         return f"{name} = {domain.low}"
     bounds = [f"{x:.4g}" for x in (domain.low, end)]
+    # Four digits, unless they are the same for both ends, or do not show a whole number.
     if bounds[0] == bounds[1] or isinstance(end, int):
         bounds = [str(domain.low), str(end)]
     return f"{name} in [{', '.join(bounds)}" + ("]" if domain.limit is None else ")")

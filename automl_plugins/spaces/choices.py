@@ -70,8 +70,10 @@ def _make(
     options: Mapping[str, Any],
 ) -> H:
     try:
+        # Preferred, for a space of its own classes can be read without our decoders.
         found = own(name, list(choices), **options)
-        # ConfigSpace's own is exact if it finds each choice at its own place.
+        # ConfigSpace's own is exact if it finds each choice at its own place. ``to_vector`` has a
+        # KeyError for what is not legal.
         places = [found.to_vector(c) if found.legal_value(c) else None for c in choices]
         if places == [*range(len(choices))]:
             return found
@@ -84,6 +86,7 @@ class _Places(TransformerSeq):
     """Choices by index."""
 
     def __init__(self, choices: Sequence[Any]) -> None:
+        # As a list: ConfigSpace gives its items back one by one, also where they are lists.
         super().__init__(seq=list(choices))
         self._lookup = None  # of ConfigSpace, by ``==``
         self._choices = list(choices)
@@ -120,17 +123,19 @@ class _Exact:
         self, name: str, choices: Sequence[Any], *, default_value: Any = NotSet, **options: Any
     ) -> None:
         if default_value is not NotSet:
-            default_value = index_of(choices, default_value)
+            default_value = index_of(choices, default_value)  # None, no index, is refused
         # Indices stand in for the choices, which ConfigSpace would compare and put into an array.
         indices: Any = range(len(choices))
         super().__init__(name, indices, default_value=default_value, **options)  # type: ignore[call-arg]
         known = tuple(plain(choice) for choice in choices)
         setattr(self, self._attribute, known)  # in the place of the indices
+        # ConfigSpace has found an index as the default, and its entry in vectors is that index.
         self.default_value = known[self.default_value]
         self._transformer = _Places(known)
         self._contains_sequence_as_value = any(_is_sequence(choice) for choice in known)
 
     def _is_several(self, value: Any) -> bool:
+        # As ConfigSpace has it: a list is one value where choices are lists, else several.
         return isinstance(value, np.ndarray) or (
             _is_sequence(value) and not self._contains_sequence_as_value
         )
@@ -163,6 +168,7 @@ def _is_sequence(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 
+# ``_Exact`` stands first, so that its methods replace those of ConfigSpace.
 class ExactCategorical(_Exact, CategoricalHyperparameter):
     """An unordered choice among any values, see ``categorical``."""
 
@@ -188,6 +194,7 @@ class ExactIn(InCondition):
         """See ConfigSpace, to which the conditions on 1 and on True are one otherwise."""
         return (
             isinstance(other, ExactIn)
+            # Indices, which differ for 1 and True.
             and self.vector_values == other.vector_values
             and (self.parent is other.parent or self.parent == other.parent)
         )

@@ -21,7 +21,9 @@ from ConfigSpace.hyperparameters import (
 from automl_plugins.arrays import FloatArray
 from automl_plugins.spaces.ranges import ExactFloat, scale_of
 
-_WIDTHS = np.log10(0.01), np.log10(0.3)  # logarithms of the least and the largest width of a step
+# Logarithms of the least and the largest width of a step. In the middle is SMAC's 0.05; larger
+# steps leave a basin, smaller ones refine what was found in it.
+_WIDTHS = np.log10(0.01), np.log10(0.3)
 
 
 class Column:
@@ -49,6 +51,7 @@ class Column:
         # Not isinstance: a class derived from these may draw otherwise.
         uniform = type(hyperparameter) in (UniformFloatHyperparameter, ExactFloat)
         self.is_uniform = uniform and np.isinf(self.n_values) and not self._is_rounded
+        # Categories have features of 0 and 1, ordinals their indices, scaled by the largest one.
         self.largest = self.n_values - 1.0 if is_ordinal else 1.0
 
     @property
@@ -61,6 +64,7 @@ class Column:
         if self.is_indexed:
             return np.arange(int(self.n_values), dtype=np.float64)
         if self.is_constant:
+            # 1 in ConfigSpace, not 0.
             return np.array([float(self._hyperparameter.lower_vectorized)])
         if self._is_even:
             return np.arange(int(self.n_values)) / (self.n_values - 1.0)
@@ -74,6 +78,7 @@ class Column:
         if self.is_indexed:
             return np.rint(legal)
         if self._is_even:
+            # By place: to the value and back takes three times as long, and rounds far from 0.
             return np.rint(legal * (self.n_values - 1.0)) / (self.n_values - 1.0)
         if self.is_grid or self._is_rounded:
             return np.asarray(hp.to_vector(hp.to_value(legal)), dtype=np.float64)
@@ -107,6 +112,7 @@ class Column:
         hp = self._integer
         low, high = hp.lower - 0.5, hp.upper + 0.5
         value = np.rint(low * (high / low) ** u if hp.log else low + u * (high - low))
+        # An end of the outermost intervals may be rounded to the integer beside the range.
         legal = np.clip(value, hp.lower, hp.upper).astype(np.int64)
         return np.asarray(hp.to_vector(legal), dtype=np.float64)
 
@@ -121,8 +127,9 @@ class Column:
             return np.asarray((old + step) % self.n_values)
         step = step * self.largest
         if np.isfinite(self.n_values):
-            grid = self.largest / (self.n_values - 1.0)
+            grid = self.largest / (self.n_values - 1.0)  # the mean one, on a log scale
             step = np.copysign(np.maximum(np.abs(step), grid), step)
+        # A step that is longer than the way to either border is cut off there by ``snap``.
         new = self.snap(reflect(old, step, self.largest))
         if self.is_grid:
             # At the low end of a log scale even a step of one mean grid value is rounded away.
@@ -134,7 +141,7 @@ class Column:
         """The next legal value in the direction of each step, the other one at the border."""
         if self._is_even:
             grid = np.where(step < 0, -1.0, 1.0) / (self.n_values - 1.0)
-            moved = values + grid
+            moved = values + grid  # one of the two is inside: what has one value takes no steps
             return self.snap(np.where((moved < 0.0) | (moved > 1.0), values - grid, moved))
         hp = self._integer
         old, sign = np.asarray(hp.to_value(values)), np.where(step < 0, -1, 1)

@@ -62,7 +62,9 @@ def infer_rules(
     present = {name: ~np.isnan(column) for name, column in values.items()}
     counts = {name: int(mask.sum()) for name, mask in present.items()}
     rules = []
+    # By name, so that the rules do not depend on the order of the columns.
     for child in sorted(values):
+        # Never there or always there: nothing has to be explained.
         if not 0 < counts[child] < len(present[child]):
             continue
         # Those with more rows than the child: else two that come together explain each other.
@@ -73,7 +75,9 @@ def infer_rules(
             and (name in categories or name in integers)
             and not np.any(present[child] & ~present[name])
         ]
+        # Among equals a category, whose rule needs no threshold; then by name, as above.
         for parent in sorted(parents, key=lambda n: (counts[n], n not in categories, n)):
+            # Neither is empty: the parent is always there with the child, and in more rows.
             with_child = values[parent][present[child]]
             without = values[parent][present[parent] & ~present[child]]
             rule = _separate(child, parent, with_child, without, parent in categories)
@@ -91,6 +95,7 @@ def _separate(
         if np.isin(without, inside).any():
             return None
         return Rule(child, parent, "in", tuple(inside.tolist()))
+    # The threshold is a value that was seen without the child: what lies beyond it has the child.
     if with_child.min() > without.max():
         return Rule(child, parent, "above", (float(without.max()),))
     if with_child.max() < without.min():
@@ -141,6 +146,7 @@ def satisfied(condition: ConditionLike, columns: FloatArray) -> BoolArray:
         combine = np.logical_and if isinstance(condition, AndConjunction) else np.logical_or
         return np.asarray(combine.reduce(parts), dtype=bool)
     assert isinstance(condition, Condition)
+    # An inactive parent, NaN, equals none of them.
     if isinstance(condition, InCondition) and len(condition.vector_values) <= _FEW_VALUES:
         parent = columns[condition.parent_vector_id]
         mask = parent == condition.vector_values[0]
@@ -172,6 +178,8 @@ def deactivations(
         return None
 
     found: list[Deactivation] = []
+    # Ascending, and in each column first whether it is active, then what its category rules out:
+    # the functions are applied in this order, so each finds the parents decided.
     for column in range(len(n_values)):
         of_column = [c for child, c in conditions if child == column and decides(c) is None]
         found += [_by_comparison(column, condition) for condition in of_column]
@@ -195,12 +203,14 @@ def _by_category(
     One look-up for all children takes a fraction of the time of a comparison for each.
     """
     none = int(n_values[parent])  # the row of the table for vectors without a category
+    # One configuration for each category (d, k), and a last one without any.
     columns = np.full((len(n_values), none + 1), np.nan)
     columns[parent, :none] = np.arange(none)
     inactive = np.zeros((none + 1, len(n_values)), dtype=bool)
     for child, condition in conditions:  # a child with two is active if both hold
         inactive[:, child] |= ~satisfied(condition, columns)
     children = [child for child, _ in conditions]
+    # Other columns may lie between the children; the table leaves them as they are.
     span = slice(min(children), max(children) + 1)
     table = np.ascontiguousarray(inactive[:, span])
 

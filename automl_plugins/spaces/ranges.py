@@ -52,7 +52,7 @@ from automl_plugins.spaces.scales import (
 )
 
 _HARDLY = 1e-10  # of the range: far less than two evaluations ever differ by
-_ROUNDABLE = 1e295  # larger numbers overflow when ConfigSpace rounds them
+_ROUNDABLE = 1e295  # larger numbers overflow when ConfigSpace rounds them: it multiplies by 10^13
 
 
 def float_range(
@@ -65,6 +65,7 @@ def float_range(
     """
     low, high = float(low), float(high)
     _check(name, low, high, log)
+    # Few floats have to be counted: they can be exhausted, and a step has to reach another one.
     if _is_kept(low, high, log) and count_floats(low, high) > FEW_FLOATS:
         return Float(name, (low, high), log=log, default=default)
     return ExactFloat(name, scale_of_floats(low, high, log), log=log, default=default)
@@ -83,6 +84,7 @@ def integer_range(
     low, high = int(low), int(high)
     _check(name, low, high, log)
     least, most = floats_within(low, high)
+    # Each integer, and each number of integers, is a float of its own.
     exact = max(-least, most) <= MOST_EXACT and 0.0 < most - least < MOST_EXACT
     if exact and not (log and is_narrow(low, high)):
         return Integer(name, (int(least), int(most)), log=log, default=default)
@@ -118,6 +120,7 @@ def part_of(
         ValueError: If there are none.
     """
     name, log, scale = whole.name, bool(whole.log), whole.scale
+    # Where only the default moves, the scale stays, with its steps.
     if (low, high) != (whole.lower, whole.upper):
         if steps_of(whole) is None and multiples_of(whole) is None:
             if isinstance(whole, ExactInteger):
@@ -129,6 +132,7 @@ def part_of(
             raise ValueError(f"{name!r} has no value from {low} to {high}.")
         scale = part
     if scale.low == scale.high:
+        # Scales hold floats: the constant of integers is one again.
         return Constant(name, type(whole.lower)(scale.low))
     return type(whole)(name, scale, log=log, default=default)
 
@@ -161,6 +165,7 @@ class ExactFloat(UniformFloatHyperparameter):
     def __init__(
         self, name: str, scale: Scale, *, log: bool = False, default: float | None = None
     ) -> None:
+        # The constructor of the class above is left out: it would round the ends.
         self.lower, self.upper, self.log = scale.low, scale.high, log
         _set_up(self, name, scale, float, default)
 
@@ -173,6 +178,7 @@ class ExactInteger(UniformIntegerHyperparameter):
     def __init__(
         self, name: str, scale: Scale, *, log: bool = False, default: int | None = None
     ) -> None:
+        # The constructor of the class above is left out: it would count in 64 bits.
         self.lower, self.upper, self.log = int(scale.low), int(scale.high), log
         _set_up(self, name, scale, int, default)
 
@@ -206,6 +212,7 @@ def _set_up(
 def _default(scale: Scale) -> float:
     """The middle of a range, or its smallest number where ConfigSpace cannot round the middle."""
     middle = float(scale.to_value(np.array([0.5]))[0])
+    # A configuration is rounded when its values are asked for: a larger default would be infinite.
     return middle if abs(middle) < _ROUNDABLE else min(max(0.0, scale.low), scale.high)
 
 
@@ -254,6 +261,7 @@ def _decode(item: dict[str, Any], *_: Any, is_integer: bool) -> Any:
     if (step := item.get("multiples_of")) is not None:
         return multiples_on_a_log_scale(name, low, high, step)
     if (known := item.get("steps")) is None:
+        # All other scales follow from the ends.
         return (integer_range if is_integer else float_range)(name, low, high, log=item["log"])
     steps = Steps(
         low, known["step"], known["n"], high=high, is_integer=is_integer, listed=known["listed"]

@@ -118,6 +118,7 @@ def truth(clause: Condition | ForbiddenClause, domain: Domain) -> bool | None:
             # values and the others for none. All values inside: the opposite.
             inside = len({v for v in values if domain.low <= v <= domain.high})
             differs = isinstance(clause, NotEqualsCondition)
+            # Real numbers can be listed only if there is a single one.
             is_listed = isinstance(domain.low, int) or domain.low == domain.high
             whole = is_listed and inside == domain.high - domain.low + 1
             return differs if not inside else not differs if whole else None
@@ -151,6 +152,7 @@ def _simplify(
     name = condition.parent.name
     differs = isinstance(condition, NotEqualsCondition)
     if name not in active:
+        # Never active, so only "not equal" holds.
         return differs
     met = truth(condition, domains.get(name, domain_of(condition.parent)))
     if met is None:
@@ -171,7 +173,7 @@ def _join(kind: Literal["and", "or"], parts: list[Active]) -> Active:
         return decides
     left: list[Active] = []
     for part in parts:
-        if not isinstance(part, bool) and part not in left:
+        if not isinstance(part, bool) and part not in left:  # what parts share is said once
             left.append(part)
     if len(left) < 2:
         return left[0] if left else not decides
@@ -253,6 +255,7 @@ def _condition(
         kind, parts = when
         if kind == "not":
             return _condition(parts[0], child, hps, active, negated=not negated)
+        # De Morgan: "and" does not hold if one part does not, and "or" if none of them does.
         join = AndConjunction if (kind == "and") != negated else OrConjunction
         return join(*(_condition(part, child, hps, active, negated=negated) for part in parts))
     assert isinstance(when, Condition)
@@ -322,6 +325,7 @@ def _forbidden(
     """The clause on what is left; True if it always applies, False if it never does."""
     if isinstance(clause, ForbiddenConjunction):
         parts = [_forbidden(c, active, hps) for c in clause.components]
+        # As in ``_join``: a part that always applies decides "or", one that never does "and".
         decides = not isinstance(clause, ForbiddenAndConjunction)
         if any(part is decides for part in parts):
             return decides
@@ -330,6 +334,7 @@ def _forbidden(
             return left[0] if left else not decides
         return type(clause)(*left)
     if isinstance(clause, ForbiddenRelation):
+        # ConfigSpace forbids nothing where a side is inactive.
         if clause.left.name not in active or clause.right.name not in active:
             return False
         return type(clause)(left=hps[clause.left.name], right=hps[clause.right.name])
@@ -343,7 +348,7 @@ def _forbidden(
     if met:  # it must not be active: every value is forbidden
         if isinstance(domain, tuple):
             return ForbiddenInClause(hp, domain)
-        return make_sound(ForbiddenGreaterThanEqualsClause(hp, domain.low))
+        return make_sound(ForbiddenGreaterThanEqualsClause(hp, domain.low))  # all numbers
     if isinstance(clause, ForbiddenInClause):
         return ForbiddenInClause(hp, _left(clause, hp))
     return make_sound(type(clause)(hp, clause.value))  # type: ignore[call-arg, attr-defined]
@@ -353,7 +358,7 @@ def _allowed_defaults(
     space: ConfigurationSpace, clauses: list[ForbiddenLike]
 ) -> dict[str, Any] | None:
     """Defaults that the clauses allow: none needed ({}), values by name, or None if none is."""
-    for clause in clauses:
+    for clause in clauses:  # which know their columns only once they are in a space
         clause.set_vector_idx(space.index_of)
 
     def allowed(vectors: Any) -> Any:

@@ -24,11 +24,14 @@ from automl_plugins.arrays import FARTHEST, BoolArray, FloatArray, IntArray
 MOST_EXACT: Final = 2**53
 FEW_FLOATS: Final = 2**40  # of a range whose floats have a vector each
 
-_LARGE, _NEAR = 2**40, 2**12  # numbers above 2^40 that differ by less than a part in 2^12
+# Numbers above 2^40 that differ by less than a part in 2^12: in [2^50, 2^50 + 2^20] seven integers
+# in eight would not come back from their logarithms.
+_LARGE, _NEAR = 2**40, 2**12
 _LAST_DIGITS = 4.0  # of a value that the sum of an end and so many steps has rounded
-_LARGEST_SNAP = 0.25  # of a step
-_AROUND = np.array([[-1.0], [1.0], [-2.0], [2.0]])  # last digits that a rounding may cost
-_FEW = 1000  # whole numbers that are listed
+_LARGEST_SNAP = 0.25  # of a step: from one half on any number would count as a step
+# Last digits that a rounding may cost; the first that fits is taken, so the nearest come first.
+_AROUND = np.array([[-1.0], [1.0], [-2.0], [2.0]])
+_FEW = 1000  # whole numbers that are listed, also where the space is written down
 _LARGEST, _LEAST = sys.float_info.max, 5e-324
 
 
@@ -54,6 +57,7 @@ class Scale(ABC):
         self.low, self.high = low, high
 
     def __eq__(self, other: object) -> bool:
+        # ConfigSpace compares spaces by their hyperparameters, and these by their transformers.
         return type(other) is type(self) and other.__dict__ == self.__dict__
 
     __hash__ = None  # type: ignore[assignment]
@@ -104,6 +108,7 @@ class LinearScale(Scale):
 
     def to_value(self, vector: FloatArray) -> FloatArray:
         """See ``Scale``."""
+        # Rounding alone may lead beyond an end.
         values = np.clip((vector * self._span + self._low) * self._unit, self.low, self.high)
         if not self.is_rounded:
             return values
@@ -145,7 +150,7 @@ class LogScale(Scale):
 
     def to_value(self, vector: FloatArray) -> FloatArray:
         """See ``Scale``."""
-        with np.errstate(over="ignore", under="ignore"):
+        with np.errstate(over="ignore", under="ignore"):  # of vectors far beyond [0, 1]
             values = np.exp(self._least + vector * self._span)
         if self.step is not None:
             values = np.rint(values / self.step) * self.step
@@ -156,6 +161,7 @@ class LogScale(Scale):
         """The multiples in the range, each divided by ``step``; None if it has hardly any gaps."""
         if self.step is None or self.high / self.step > MOST_EXACT:
             return None
+        # The last multiple is minus the first one that is not below minus the high end.
         return range(self._above(self.low), 1 - self._above(-self.high))
 
     def part(self, low: float, high: float) -> LogScale | None:
@@ -243,10 +249,12 @@ class Steps(Scale):
 
     def at(self, place: int) -> float:
         """The step at a place."""
+        # A part may have a single step.
         return float(self.to_value(np.array([place / max(self.n - 1, 1)]))[0])
 
     def part(self, low: float, high: float) -> Steps | None:
         """The steps in [low, high]; None without any."""
+        # After the last step comes the first one above ``high``.
         first, after = self._first(low), self._first(math.nextafter(high, math.inf))
         if first >= after:
             return None
@@ -296,6 +304,8 @@ def scale_of_floats(low: float, high: float, log: bool) -> Scale:
     """The scale of the 64-bit floats from ``low`` to ``high``."""
     n = count_floats(low, high)
     if n <= FEW_FLOATS and (not log or high <= 2.0 * low):
+        # Within a factor of 2 their places are even on a linear scale, and nearly so on a
+        # logarithmic one. Only subnormal floats are few over a larger factor.
         return FewFloats(low, high)
     return LogScale(low, high, is_rounded=n <= FEW_FLOATS) if log else LinearScale(low, high)
 
@@ -314,6 +324,7 @@ def scale_of_integers(low: int, high: int, log: bool) -> Scale | None:
     least, most = floats_within(low, high)
     if not least < most:
         return None
+    # The logarithms of narrow ones are nearly linear, so a linear scale stands in.
     if log and not is_narrow(low, high):
         return LogScale(least, most, step=1.0)
     # Distance of floats at the number farthest from 0 and at the nearest: equal if it is the same

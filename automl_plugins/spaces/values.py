@@ -45,7 +45,8 @@ class _Absent(Enum):
 ABSENT: Final = _Absent.ABSENT
 
 _WORDS = {"none": None, "true": True, "false": False, "nan": math.nan}
-_LONGEST = 1000  # characters of a text that is read as a value
+# Characters of a text that is read as a value: Python takes seconds for a megabyte of numbers.
+_LONGEST = 1000
 _BOOLS: Final = (bool, np.bool_)
 _NUMBERS: Final = (int, float, numbers.Real, Decimal)  # the quick checks first
 
@@ -60,7 +61,7 @@ def kind_of(value: Any) -> str:
     """
     if value is None:
         return "none"
-    if isinstance(value, _BOOLS):
+    if isinstance(value, _BOOLS):  # before numbers, of which True is one to Python
         return "bool"
     if isinstance(value, str):
         return "string"
@@ -168,6 +169,7 @@ _ATOMS = (bool, int, float, str, type(None))
 
 def index_of(choices: Sequence[Any], value: Any) -> int | None:
     """Index of the choice that is a value, of the same type if there is one; None if none is."""
+    # All choices by the stricter rule first: of 1 and 1.0 the value takes the one of its type.
     rules: tuple[Callable[[Any, Any], bool], ...] = (are_identical, same)
     found = (i for rule in rules for i, choice in enumerate(choices) if rule(choice, value))
     return next(found, None)
@@ -193,6 +195,7 @@ def read(text: str) -> Any:
     try:
         if text.strip()[:1] in ("(", "["):
             return ast.literal_eval(text.strip())
+        # A whole number stays one: beyond 2^53 a float may be another. "n" is for nan and inf.
         return float(text) if set(".eEnN") & set(text) else int(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return text
@@ -232,7 +235,7 @@ def placer(hyperparameter: Hyperparameter[Any, Any]) -> Callable[[Any], int | No
         return place
     numbers = numbers_of(known)
 
-    def nearest(value: Any) -> int | None:
+    def nearest(value: Any) -> int | None:  # of ordered numbers, missed by a rounding
         if (index := place(value)) is not None:
             return index
         close = np.flatnonzero(np.isclose(numbers, to_number(value), rtol=1e-9, atol=0.0))
@@ -250,6 +253,7 @@ def _number_reader(hyperparameter: Any) -> Callable[[Any], Any]:
         return partial(_step, scale)
 
     def integer(value: Any) -> Any:
+        # As a float an integer beyond 2^53 may be another.
         number = value if type(value) is int else to_number(plain(value))
         return int(number) if low <= number <= high and number == int(number) else ABSENT
 
@@ -276,6 +280,7 @@ def _step(steps: Steps, value: Any) -> Any:
     (found,) = steps.to_value(steps.to_vector(np.array([number]))).tolist()
     if not steps.is_integer:
         return found
+    # As it was recorded: several integers beyond 2^53 are one float.
     return value if type(value) is int and float(value) == found else int(found)
 
 
@@ -328,7 +333,7 @@ def encoder(hyperparameter: Hyperparameter[Any, Any]) -> Callable[[Any], float]:
     if isinstance(hyperparameter, CategoricalHyperparameter | OrdinalHyperparameter):
         place = placer(hyperparameter)
         return lambda value: math.nan if (index := place(value)) is None else float(index)
-    read_value = reader(hyperparameter)
+    read_value = reader(hyperparameter)  # also of a constant, whose entry is not its index
 
     def entry(value: Any) -> float:
         found = read_value(value)
@@ -377,4 +382,6 @@ def _index(known: Sequence[Any], entry: float) -> int:
 
 def as_configuration(space: ConfigurationSpace, vector: FloatArray) -> Configuration:
     """The configuration of a vector (d,) in canonical form: equal ones hash equally."""
+    # From the vector: one that is made from values is equal but hashes otherwise, and SMAC takes
+    # it for another. From a copy: the configuration keeps the array.
     return Configuration(space, vector=np.array(vector, dtype=np.float64))
