@@ -20,6 +20,7 @@ def as_floats(values: npt.ArrayLike, what: str, remedy: str = "") -> FloatArray:
     try:
         if getattr(getattr(values, "dtype", None), "kind", "") == "c":  # numpy drops a part
             raise TypeError("complex numbers have no order")
+        # A copy: what is recorded does not change with the caller's array.
         return np.array(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(
@@ -38,6 +39,7 @@ def check_configuration(what: str, row: int, configuration: object) -> None:
 
 def check_shape(what: str, values: npt.NDArray[Any], *shape: int | str) -> None:
     """Raise ValueError for an array of another shape; a length that is a name may be any."""
+    # Not strict: another number of axes is found by the comparison below.
     lengths = [m if isinstance(n, str) else n for n, m in zip(shape, values.shape, strict=False)]
     if values.shape != (*lengths, *shape[len(lengths) :]):
         text = ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "")

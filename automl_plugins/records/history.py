@@ -62,6 +62,7 @@ class History:
         check_shape("constraints", self.constraints, n, "c")
         check_shape("missing", self.missing, *self.vectors.shape)
         self._refuse(np.isinf(self.vectors), "vectors", "must be finite or NaN")
+        # After the check, for an infinite value would become a far one.
         object.__setattr__(self, "vectors", np.clip(self.vectors, -FARTHEST, FARTHEST))
         self._refuse(np.isinf(self.losses), "losses", "must be finite or NaN (clip infinities)")
         check_seconds("seconds", self.seconds)
@@ -70,10 +71,11 @@ class History:
         complete = self.status == Status.COMPLETE
         self._refuse(complete & np.isnan(self.losses), "losses", "of a COMPLETE row must be known")
         running = self.status == Status.RUNNING
+        # ``first(n_finished)`` has to be all of the finished rows.
         followed = np.append(running[:-1] & ~running[1:], False)
         self._refuse(followed, "status", "of a RUNNING row must come last")
         repeated = np.ones(n, dtype=bool)
-        repeated[np.unique(self.number, return_index=True)[1]] = False
+        repeated[np.unique(self.number, return_index=True)[1]] = False  # the first of each
         self._refuse(repeated, "number", "must be unique")
 
     def _refuse(self, wrong: BoolArray, column: str, rule: str) -> None:
@@ -132,6 +134,7 @@ class History:
         status, budget = column("status").astype(np.int64), column("budget")
         partial = (status == Status.COMPLETE) & ~np.isnan(budget)
         pruned = partial | (status == Status.PRUNED)
+        # Sorted, for the order of a set of texts differs from process to process.
         names = sorted(set[str]().union(*(part.constraint_names for part in parts)))
         constraints = [np.concatenate([part.constraint(name) for part in parts]) for name in names]
         return cls.of(
@@ -141,6 +144,7 @@ class History:
             status=np.where(partial, Status.PRUNED, status),
             number=column("number"),
             budget=budget,
+            # (n, c), also where c = 0: an empty list has no second axis.
             constraints=np.array(constraints).reshape(len(names), len(vectors)).T,
             # They serve to predict the final losses of pruned rows only.
             curves=[trial.curve for part in parts for trial in part] if pruned.any() else None,
@@ -188,4 +192,4 @@ class History:
     @property
     def feasible(self) -> BoolArray:
         """Rows (n,) whose known constraints are all <= 0."""
-        return np.asarray(~(self.constraints > 0).any(axis=1))
+        return np.asarray(~(self.constraints > 0).any(axis=1))  # NaN is not above 0

@@ -56,7 +56,7 @@ def rescale(values: FloatArray, low: npt.ArrayLike, high: npt.ArrayLike) -> Floa
 
 HUGE = 1e150  # sums of its squares are finite
 _FAR = 1e4  # spreads beyond the middle half: the losses within keep their digits in 32-bit floats
-_DIVERGED = 100.0  # spreads above the middle half
+_DIVERGED = 100.0  # spreads above the middle half: a cliff that no smooth model fits
 _GAP = 30.0  # ratio of the distances of two neighbouring losses to the middle half
 _RESOLVED = 1e6  # ratio of the distances of the quartiles beyond which one is an outlier
 
@@ -80,6 +80,7 @@ def tame(losses: FloatArray) -> FloatArray:
     if not (above | below).any():
         return _exchange(losses, distinct, sizes)
     near = sizes[~(above | below)]
+    # Ascending like ``sizes``: of those below the farthest comes first.
     sizes[above] = near[-1] + spread * (1.0 + _even(int(above.sum())))
     sizes[below] = near[0] - spread * (1.0 + _even(int(below.sum())))[::-1]
     return _exchange(losses, distinct, sizes)
@@ -100,6 +101,7 @@ def _exchange(losses: FloatArray, distinct: FloatArray, sizes: FloatArray) -> Fl
     if np.array_equal(distinct, sizes):
         return losses.copy()
     out, known = losses.copy(), ~np.isnan(losses)
+    # Each of them is one of the distinct ones, so the place is its own.
     out[known] = sizes[np.searchsorted(distinct, losses[known])]
     return out
 
@@ -111,15 +113,18 @@ def divergence_limit(losses: FloatArray) -> float:
     quartile, and more than 30 times as far above it as the largest loss that has not: the tail of
     an ill-conditioned function has no such gap. Infinite if none has, or fewer than three differ.
     """
+    # Clipped, for differences of the largest floats overflow.
     distinct = np.unique(np.clip(losses[~np.isnan(losses)], -HUGE, HUGE))
     if len(distinct) < 3:
         return np.inf
     _, high, spread = _middle_half(distinct)
     above = distinct[distinct > high]
+    # The first loss above the quartile is compared with the spread, each other with the one below.
     excess = np.append(spread, above - high)
     diverged = (excess[1:] > _DIVERGED * spread) & (excess[1:] > _GAP * excess[:-1])
     if not diverged.any():
         return np.inf
+    # Beyond the first gap all have diverged, whether a further gap follows or not.
     return float(np.append(high, above)[np.argmax(diverged)])
 
 
@@ -131,6 +136,7 @@ def _middle_half(distinct: FloatArray) -> tuple[float, float, float]:
     the quartile is taken to be as near.
     """
     last = len(distinct) - 1
+    # As many losses below the lower quartile as above the upper one: no end is preferred.
     low, middle, high = distinct[[last // 4, last // 2, last - last // 4]].tolist()
     near, far = sorted((middle - low, high - middle))  # above 0: the losses are distinct
     if far > _RESOLVED * near:

@@ -67,6 +67,7 @@ class Search:
         begins the sentences about them.
         """
         trials = in_order(trials)
+        # Of running trials, too: the search began with whichever was first.
         begin = min((t.started for t in trials if not math.isnan(t.started)), default=math.nan)
         done = [
             replace(trial, finished=trial.ended - begin)
@@ -107,6 +108,7 @@ def search_frame(searches: Iterable[Search]) -> pd.DataFrame:
 
 
 def _columns(search: Search) -> dict[str, Any]:
+    # Tables and plots know no constraints: what violates one must not be the best.
     trials = fail_violating(search.trials)
     # The losses of the whole budget: those of other steps cannot be the best.
     full = column_of(

@@ -98,6 +98,7 @@ class TaskRecord:
             check_kind(self._named(argument), getattr(self, argument), kind, allowed)
         losses = self._column("losses", self.losses, required=True)
         given = self.status if np.size(self.status) else np.full(len(losses), Status.COMPLETE)
+        # As floats first, so that a status that is no number is refused in words.
         status = self._column("status", given)
         done = (Status.COMPLETE, Status.PRUNED, Status.FAILED)
         wrong = ~np.isin(status, done)
@@ -111,6 +112,7 @@ class TaskRecord:
         object.__setattr__(self, "status", status.astype(np.int64))
         for name in ("seconds", "budget", "times"):
             object.__setattr__(self, name, self._column(name, getattr(self, name)))
+        # Before what is longer than ``LONGEST`` becomes NaN: infinite seconds would be unknown.
         check_seconds(self._named("seconds"), self.seconds)
         object.__setattr__(self, "seconds", known_seconds(self.seconds))
 
@@ -156,6 +158,7 @@ class TaskRecord:
 
     def rows(self, kept: Mapping[int, Mapping[str, Any]]) -> TaskRecord:
         """The runs at some indices, ascending, with the values that are given for each."""
+        # With its type, for an empty array of floats cannot be an index.
         indices = np.array(sorted(kept), dtype=np.int64)
         names = ("losses", "seconds", "status", "budget", "times")
         columns = {name: getattr(self, name)[indices] for name in names}
@@ -257,7 +260,7 @@ def parameter_columns(
         ValueError: For a column that the frame does not have, or has twice, such as 1 and "1", or
             one that is both named and measured.
     """
-    if not hasattr(frame, "columns"):
+    if not hasattr(frame, "columns"):  # by what it has: pandas is not loaded for a check
         raise TypeError(
             f"frame must be a data frame, such as pandas.read_csv(path), got {describe(frame)}."
         )
@@ -267,6 +270,7 @@ def parameter_columns(
     columns = list(frame.columns)
     if parameters is None:
         parameters = [c for c in columns if c not in measured]
+    # Values are by name as text: columns 1 and "1" would be one hyperparameter.
     if twice := dict.fromkeys(map(str, [*repeated(columns), *repeated(map(str, parameters))])):
         raise ValueError(f"The frame has more than one column {', '.join(map(repr, twice))}.")
     if absent := [c for c in [*parameters, *measured] if c not in columns]:
@@ -286,6 +290,7 @@ def _values(column: pd.Series[Any]) -> list[Any]:
     dtype: Any = column.dtype
     if str(dtype).startswith("Sparse"):  # its class is in pandas, which is not loaded here
         return _values(column.astype(dtype.subtype))
+    # pandas' nullable types have a kind and a size, too.
     if dtype.kind != "f" or dtype.itemsize >= 8:
         return column.tolist()
     known = column.to_numpy(dtype=f"f{dtype.itemsize}", na_value=math.nan)
@@ -313,9 +318,10 @@ def float_column(frame: pd.DataFrame, name: str) -> FloatArray:
         return np.asarray(column.to_numpy() / np.timedelta64(1, "s"), dtype=np.float64)
     if column.dtype.kind == "M":
         raise ValueError(f"Column {name!r} has dates; subtract the beginnings from the ends.")
-    if column.dtype.kind == "c":
+    if column.dtype.kind == "c":  # refused there: pandas would drop the imaginary parts
         return as_floats(column.to_numpy(), f"Column {name!r}")
     try:
+        # The quick way, by which gaps of nullable columns become NaN.
         return column.to_numpy(dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         remedy = f"; pandas.to_numeric(frame[{name!r}], errors='coerce') makes the others NaN"

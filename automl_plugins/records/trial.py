@@ -105,6 +105,7 @@ class Trial:
     def __post_init__(self) -> None:
         object.__setattr__(self, "status", Status(self.status))
         known = math.isfinite(self.loss)
+        # Optuna keeps +-inf as the value of a COMPLETE trial.
         if self.status == Status.COMPLETE and not known:
             object.__setattr__(self, "status", Status.FAILED)
         if not known or self.status in (Status.FAILED, Status.RUNNING):
@@ -133,7 +134,7 @@ class Trial:
         first.
         """
         if self.status == Status.RUNNING:
-            return True, 0.0, self.number
+            return True, 0.0, self.number  # none has an end by which to be sorted
         return False, sortable(self.ended), self.number
 
 
@@ -175,6 +176,7 @@ def oldest_running(finished: IntArray | FloatArray) -> float:
     """
     if len(finished) < MOST_RUNNING:
         return -math.inf
+    # The least of the MOST_RUNNING largest numbers; a proposal asks for it, so nothing is sorted.
     return float(np.partition(finished, -MOST_RUNNING)[-MOST_RUNNING])
 
 
@@ -206,6 +208,7 @@ def finite_parts(given: Any) -> dict[str, float] | None:
     legal = {
         str(n): part for n, share in given.items() if (part := finite_or_none(share)) is not None
     }
+    # Stable: equal parts keep the order in which they were written.
     return dict(sorted(legal.items(), key=lambda item: -item[1]))
 
 
