@@ -175,9 +175,11 @@ def check_surrogate(surrogate: Any, allowed: str = "") -> None:
 
 def prepare(surrogate: S, seed: Any, implied: Sequence[int] = ()) -> S:
     """A copy of ``surrogate`` whose random state is set, and ``implied``, if it has them."""
+    # The one that was given stays unfitted: several searches and threads may share it.
     fresh = copy.deepcopy(surrogate)
     if isinstance(fresh, Seeded):
         fresh.random_state = seed
+    # Where nothing is implied, a surrogate keeps the columns that it was given itself.
     if implied and isinstance(fresh, Flagging):
         fresh.implied = implied
     return fresh
@@ -229,6 +231,7 @@ def complete_inputs(X: FloatArray, flagged: IndexArray) -> FloatArray:
     if missing.any():
         # The middle of the range: no value is farther from it than half of the range.
         return np.hstack([np.where(missing, 0.5, X), ~missing[:, flagged]])
+    # The flags of the model stay, whether these rows need them or not.
     return np.hstack([X, np.ones((len(X), len(flagged)))]) if len(flagged) else X
 
 
@@ -244,8 +247,10 @@ def informative_rows(y: FloatArray, limit: int) -> IndexArray:
     """
     if len(y) <= limit:
         return np.arange(len(y))
+    # The order of ties by numpy's default sort depends on the processor.
     order = np.argsort(y, kind="stable")
     n_best = limit // 2
+    # From the worst row. The places are at least 1 apart, so no row is chosen twice.
     spread = np.linspace(len(y) - 1, n_best, limit - n_best).round().astype(np.intp)
     return np.sort(np.concatenate([order[:n_best], order[spread]]))
 
@@ -256,6 +261,7 @@ def standardise(y: FloatArray) -> tuple[FloatArray, float, float]:
     Constant targets give ``z = 0``, the constant itself as centre and scale 1. Any finite
     magnitude is fine: the moments are taken relative to the largest absolute value.
     """
+    # By the ends: the deviation of equal losses, say of three times 0.1, may be a rounding error.
     if y.min() == y.max():
         return np.zeros_like(y), float(y[0]), 1.0
     largest = float(np.abs(y).max())

@@ -107,8 +107,10 @@ class Blended(BaseEstimator):  # type: ignore[misc]
             self.vote_ = vote(y, p, self.patience, self.caution) if self.earlier else 0.0
             own = DistanceAware(QuantileBoosting()) if self.surrogate is None else self.surrogate
             self.surrogate_ = prepare(own, self.random_state)
+            # The vote is decided first, by p alone: g learns what is left of y.
             self.surrogate_.fit(X, y - self.vote_ * p)
             self._points = complete_inputs(X, _NO_FLAGS)
+            # sqrt(fade), for the class has its square; ``predict`` adds it in squares again.
             self._spread = self.doubt * np.sqrt(self.patience / (self.patience + len(y)))
             self._scale = typical_gap(self._points)
         self.shares_: Mapping[str, float] = {self.name: self.vote_} if self.earlier else {}
@@ -134,6 +136,7 @@ class Blended(BaseEstimator):  # type: ignore[misc]
             return np.zeros(0)
         own = self.surrogate_
         rest = own.held_out() if isinstance(own, OutOfSample) else np.full(self._p.shape, np.nan)
+        # p has never seen a row. The vote has, but is one number for all of them.
         return self.vote_ * self._p + rest
 
     def check_arguments(self) -> None:
@@ -148,5 +151,6 @@ class Blended(BaseEstimator):  # type: ignore[misc]
 def vote(y: FloatArray, p: FloatArray, patience: float, caution: float) -> float:
     """The vote w in [0, 1] of predictions ``p`` (n,) for losses ``y`` (n,), n >= 1."""
     dy, dp = y - y.mean(), p - p.mean()
+    # ``caution`` keeps it at 1 where p is the same at all observations, also at the only one.
     slope = max(0.0, (dp @ dy + caution) / (dp @ dp + caution))
     return float(min(1.0, patience / (patience + len(y)) * slope))

@@ -75,6 +75,7 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
         check_integer("max_rows", self.max_rows, 1)
         X, y = self.observed_ = as_training(X, y)  # kept for ``beside``, which fits again
         self.surrogate_ = self._fit_copy(X, y)
+        # Stable: which of equal rows count does not depend on the processor.
         best = np.argsort(y, kind="stable")[: self.max_rows]
         # Without conditions there are no flags, and distances cost half.
         self.flagged_ = np.arange(X.shape[1] if np.isnan(X).any() else 0)
@@ -112,6 +113,7 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
         seen = copy.copy(self)
         seen.points_ = np.vstack([self.points_, complete_inputs(pending, self.flagged_)])
         X, y = self.observed_
+        # The doubt has ended already, by the points; the rest is the mean.
         if len(pending) and len(y) < _MANY_ROWS:
             supposed = np.full(len(pending), np.median(y))
             seen.surrogate_ = self._fit_copy(np.vstack([X, pending]), np.append(y, supposed))
@@ -142,4 +144,5 @@ def gaps_to(points: FloatArray, X: FloatArray) -> FloatArray:
 def _squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
     """Squared Euclidean distances (m, n) of ``a`` (m, f) and ``b`` (n, f), never negative."""
     square = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1)[None, :] - 2.0 * (a @ b.T)
+    # Where a point meets itself rounding may leave less than 0, and the root would be NaN.
     return np.asarray(np.maximum(square, 0.0))

@@ -136,6 +136,7 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
             low, median, high = np.sort(quantiles, axis=0)
             mean, std = median, (high - low) / 2.0  # eq. 5.1
         else:
+            # The single model of a bound has no deviation: std is 0.
             mean, std = self._sign * quantiles.mean(axis=0), quantiles.std(axis=0)
         return self.centre_ + self.scale_ * mean, self.scale_ * std
 
@@ -208,9 +209,12 @@ SMALL_DATA: dict[str, object] = {
     # LightGBM's defaults are made for large data: they bin and stop far too early here, and
     # more than one thread is slower. One thread also keeps a forked child from waiting for the
     # OpenMP threads that only its parent has.
+    # With 3 rows in a bin, the default, neighbours cannot be told apart.
     "min_data_in_bin": 1,
+    # It would drop, while binning, all columns that cannot be split with 20 rows in a leaf.
     "feature_pre_filter": False,
     "num_threads": 1,
+    # LightGBM would try both layouts at each fit, whose sums differ in the last digits.
     "deterministic": True,
     "force_row_wise": True,
     "verbosity": -1,

@@ -41,6 +41,7 @@ def leaf_statistics(
     ``leaves`` (n,) are the nodes in which the rows with targets ``z`` (n,) end; a row that was
     drawn twice counts twice.
     """
+    # No row ends in an inner node. The squares are about the means, so they do not cancel.
     counts = np.maximum(np.bincount(leaves, minlength=n_nodes), 1)
     means = np.bincount(leaves, z, n_nodes) / counts
     return means, np.bincount(leaves, (z - means[leaves]) ** 2, n_nodes) / counts
@@ -81,7 +82,8 @@ class _TreeEnsemble(BaseEstimator, ABC):  # type: ignore[misc]
         self.leaf_means_: list[FloatArray] = []
         self.leaf_variances_: list[FloatArray] = []
         n = len(z)
-        # The arguments are checked above; once more for each tree takes a quarter of the time.
+        # The arguments are checked above; once more for each tree takes a quarter of the time. And
+        # of each tree only ``tree_`` is kept, whose ``apply`` does not check its input.
         with config_context(skip_parameter_validation=True):
             for _ in range(self.n_trees):
                 rows = rng.integers(n, size=n) if self.bootstrap else np.arange(n)
@@ -112,7 +114,9 @@ class _TreeEnsemble(BaseEstimator, ABC):  # type: ignore[misc]
         scaled = np.clip(X, self.X_low_, self.X_high_)
         scaled -= self.X_low_
         span = self.X_high_ - self.X_low_
+        # A column with one value is 0 everywhere, one without any stays NaN.
         scaled /= np.where(span > 0, span, 1.0)
+        # ``tree_`` takes nothing else, and without an input check nothing else is converted.
         return np.ascontiguousarray(scaled, dtype=np.float32)
 
     def _moments(self, leaves: list[IndexArray]) -> tuple[FloatArray, FloatArray]:

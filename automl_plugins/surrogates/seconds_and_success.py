@@ -38,7 +38,7 @@ from automl_plugins.surrogates.quantile_boosting import SMALL_DATA, boost
 
 _LEAST_ROWS = (1, 4, 16, np.inf)  # of the nodes that predict; the last one is the root
 _TINY = 1e-300  # a likelihood that has a logarithm
-_N_HALVINGS = 10  # random halvings of the rows by which these are judged
+_N_HALVINGS = 10  # random halvings of the rows by which these are judged, so 20 trees of half size
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -100,9 +100,12 @@ class Feasibility(BaseEstimator):  # type: ignore[misc]
                     tree, shares = _grow(X32[rows], y[rows], seeds, has_nan)
                     votes[:, others] += shares[:, tree.apply(X32[others])]
         held_out = self._with_prior(votes / _N_HALVINGS)
+        # Probability of what happened (4, n). Logarithms add up to the log likelihood of each way,
+        # which softmax makes its share of the posterior.
         observed = np.where(y > 0.5, held_out, 1.0 - held_out)
         self.weights_ = softmax(np.log(np.maximum(observed, _TINY)).sum(axis=1))
         self.held_out_ = self.weights_ @ held_out
+        # Weighed here, once, so that a prediction looks up one number in each tree.
         self.trees_ = [(tree, self.weights_ @ shares) for tree, shares in grown]
         return self
 
@@ -153,6 +156,7 @@ def _grow(
     rows = tree.n_node_samples
     shares = np.empty((len(_LEAST_ROWS), tree.node_count))
     for i, least in enumerate(_LEAST_ROWS):
+        # A level up at a time; the root, node 0, ends it.
         while (small := np.flatnonzero((rows[node] < least) & (node > 0))).size:
             node[small] = above[node[small]]
         shares[i] = share[node]
@@ -189,8 +193,10 @@ class Constraints(BaseEstimator):  # type: ignore[misc]
             known = np.flatnonzero(~np.isnan(column))
             c = np.clip(column[known], -HUGE, HUGE)
             with np.errstate(over="ignore"):
+                # Rows on the border itself, c = 0, give no unit.
                 size = np.minimum(np.abs(c) / np.median(np.abs(c[c != 0.0])), HUGE)
             z = np.sign(c) * np.log1p(size)
+            # The process itself would keep those that hold by the most.
             rows = informative_rows(np.abs(z), _BORDER_ROWS)
             process = AveragedProcess(implied=self.implied)
             self.processes_.append(process.fit(X[known[rows]], z[rows]))
@@ -202,6 +208,7 @@ class Constraints(BaseEstimator):  # type: ignore[misc]
         total = np.zeros(len(X))
         for process in self.processes_:
             mean, std = process.predict(X)
+            # Independent of each other, as in the paper; a product of many would underflow.
             total += log_ndtr(-mean / np.maximum(std, _TINY))
         return total
 
@@ -263,6 +270,7 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = X.shape[1]
         typical = float(np.median(seconds)) or 1.0  # most are 0, which is no unit
         limits = min(_FLOOR, typical / _BEYOND), max(_CEILING, typical * _BEYOND)
+        # Limits around the median, for a cost need not be in seconds.
         target = raised = np.log(np.clip(seconds, *limits))
         self.model_ = self._boost(X, target)
         if lower_bound is None:
@@ -271,6 +279,7 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
         check_shape("lower_bound", lower_bound, len(target))
         for _ in range(_CENSORED_ROUNDS if lower_bound.any() else 0):
             predicted = np.asarray(self.model_.predict(X, num_threads=1))
+            # From the bounds anew, so that what a round has predicted too high can fall again.
             raised = np.where(lower_bound, np.maximum(target, predicted), target)
             self.model_ = self._boost(X, raised)
         residual = raised - np.asarray(self.model_.predict(X, num_threads=1))

@@ -40,8 +40,8 @@ _BANDWIDTHS: dict[Distance, float] = {"ranks": 0.3, "meta_features": 0.69}
 _FULL = 0.75  # k at distance 0
 _INFLATION = 2.0  # variance of the votes: the tasks' own errors are part of it
 _FLAT = 1e-3  # deviation of predicted losses below which they give no scale
-_LOG_PRIOR = 3.0  # of the kernel that the earlier tasks taught
-_CHUNK = 2_000_000  # pairs compared at a time
+_LOG_PRIOR = 3.0  # of the kernel that the earlier tasks taught: 20 times that of another one
+_CHUNK = 2_000_000  # pairs compared at a time, 16 MB in an array
 
 
 @dataclass(eq=False, repr=False)
@@ -166,6 +166,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
             # Relative to a constant of up to 1000 the noise may be too small for a factorisation.
             candidates.append(Candidate(sources.scales, max(sources.noise, 1e-6), _LOG_PRIOR))
         self.own_ = EvidenceAverage(candidates, sources.kernel).fit(inputs, y)
+        # Of all sources: their weights come from it, and ``held_out`` has each of them.
         self._seen = seen = sources.predict(X)  # (S, n)
         self.weights_, self.distances_ = self._weigh(sources, seen, y)
         self._votes = votes = float(self.weights_.sum())
@@ -188,6 +189,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         k, votes = self.weights_, self._votes
         if votes == 0.0:
             return mean, std
+        # Others are not asked, for predictions of sources take most of the time.
         voting = k > 0
         predicted = self.sources_.predict(X, voting)[voting]
         f = self._shift[voting, None] + self._stretch * predicted
@@ -278,6 +280,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         if self.scale == "raw" or not len(y) or self._votes == 0.0:
             return np.zeros(len(seen)), 1.0
         stretch = 1.0
+        # Equal losses would shrink all predictions to one.
         if y.min() < y.max():
             # Predictions that hardly differ give no scale: losses would stretch them without end.
             deviation = float(self.weights_ @ seen.std(axis=1)) / self._votes
@@ -325,7 +328,7 @@ def discordance(losses: FloatArray, predicted: FloatArray, ties: Ties = "half") 
 
 def epanechnikov(distance: FloatArray, bandwidth: float) -> FloatArray:
     """Weights 3/4 (1 - u^2) for u = distance / bandwidth <= 1, else 0 (TST eqs. 9, 10)."""
-    u = np.asarray(distance) / bandwidth
+    u = np.asarray(distance) / bandwidth  # inf for a task that shares no meta-feature
     return np.where(u <= 1.0, _FULL * (1.0 - np.minimum(u, 1.0) ** 2), 0.0)
 
 

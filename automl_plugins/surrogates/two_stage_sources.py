@@ -128,6 +128,7 @@ class Sources:
         # Equal losses rank nothing.
         distinct = [len(set(losses[rows][complete[rows]])) for rows in memory.rows]
         useful = [i for i, n in enumerate(distinct) if n > 1]
+        # The same flags for all tasks, so that they can share a kernel.
         missing = [np.isnan(features[memory.rows[i]]).any(axis=0) for i in useful]
         flagged = np.flatnonzero(np.any(missing, axis=0)) if missing else np.empty(0, np.intp)
         parts = []
@@ -212,6 +213,7 @@ def _rows_in_common(
     Y = np.stack([losses[rows][order] for rows, order in pairs], axis=1)
     known = ~np.isnan(Y).all(axis=1)
     orders, Y = [order[known] for order in orders], Y[known]
+    # Each row is known to one task at least, so ``nanmean`` has something to average.
     Y = np.where(np.isnan(Y), np.nanmean(Y, axis=1, keepdims=True), Y)
     # By the mean over the tasks: they share the rows, and with them the factorisation.
     chosen = informative_rows(Y.mean(axis=1), max_rows)
@@ -222,6 +224,7 @@ def _learn_kernel(parts: list[tuple[FloatArray, FloatArray]], kernel: Kernel) ->
     """Hyperparameters from some of the groups and rows, evenly spaced; zeros without any."""
     if not parts:
         return np.zeros(0)
+    # By the number of losses, rows times tasks: these say most about the kernel.
     largest = sorted(parts, key=lambda part: -part[1].size)[:_LEARNING_GROUPS]
     limit = round(_LEARNING_ROWS / len(largest) ** (1.0 / 3.0))  # the same cost for any number
     thinned = []
@@ -229,6 +232,7 @@ def _learn_kernel(parts: list[tuple[FloatArray, FloatArray]], kernel: Kernel) ->
         rows = evenly_spaced(len(X), limit)
         centred = Y[rows] - Y[rows].mean(axis=0)
         spread = centred.std(axis=0)
+        # The rows that were taken may have equal losses, though those of the task are not.
         thinned.append((X[rows], centred / np.where(spread > 0, spread, 1.0)))
     return fit_shared(thinned, kernel)
 
