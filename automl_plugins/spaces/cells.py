@@ -135,6 +135,7 @@ def partition(
         raise ValueError(
             "Nothing can be split. " + (" ".join(notes) or "No parameter has two values.")
         )
+    # Of the last grid only: on the way to it the domains are enough.
     spaces = [restrict_space(space, domains) for domains in grid]
     cells = [
         Cell(describe_cell(domains), domains, sub)

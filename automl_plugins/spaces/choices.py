@@ -202,6 +202,7 @@ class ExactIn(InCondition):
     def satisfied_by_value(self, values: dict[str, Any]) -> bool:
         """See ConfigSpace; an inactive parent has no value."""
         value = values[self.parent.name]
+        # By index: ``value in self.values`` would take True for 1.
         return value is not NotSet and bool(self.parent.to_vector(value) in self.vector_values)
 
 

@@ -148,6 +148,7 @@ def _is_kept(low: float, high: float, log: bool) -> bool:
     ends = np.array([low, high])
     with np.errstate(over="ignore"):
         span = high - low
+        # As the constructors of ConfigSpace do.
         moved = np.abs(np.round(ends, ROUND_PLACES) - ends)
         # What counts is a part of the range, and on a log scale a part of the number itself.
         size = ends if log else np.array([span, span])
@@ -191,6 +192,7 @@ def _set_up(
     default: float | None,
 ) -> None:
     """What ConfigSpace's own classes do at the end of their constructors."""
+    # Even scales have an entry for each value. Others are drawn anywhere; ``Column`` rounds them.
     distribution: Any = UnitUniformContinuousDistribution(pdf_max_density=1.0)
     if scale.n is not None:
         distribution = UniformIntegerNormalizedDistribution(size=scale.n)

@@ -93,6 +93,7 @@ def domain_of(hp: Hyperparameter[Any, Any]) -> Domain:
     """All values of a hyperparameter."""
     if (known := choices_of(hp)) is not None:
         return tuple(known)
+    # Whole numbers where both are ``int``, which ConfigSpace sees to.
     return Range(hp.lower, hp.upper)  # type: ignore[attr-defined]
 
 
@@ -367,6 +368,7 @@ def _allowed_defaults(
     if allowed(space.get_default_configuration().get_array()[None, :])[0]:
         return {}
     view = VectorSpace(space)
+    # First all of them, so that a part with a single allowed configuration is found.
     rows = view.enumerate(_TRIED)
     if rows is None:
         rows = view.sample(_TRIED, np.random.default_rng(0))  # the same defaults in every search

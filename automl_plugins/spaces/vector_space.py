@@ -152,7 +152,7 @@ class VectorSpace:
             drawn = self.activate(self._draw(size, _draw_seed(rng)))
             found = np.concatenate([found, drawn[self.allowed(drawn)]])
             n_drawn, missing = n_drawn + size, n - len(found)
-            share = max(len(found), 1) / n_drawn
+            share = max(len(found), 1) / n_drawn  # not 0, for it divides below
             # As many as are missing would take many rounds where few are valid. A fifth more, for
             # the share is an estimate.
             size = missing if share > 0.5 else min(math.ceil(1.2 * missing / share), _MOST_AT_ONCE)
@@ -181,7 +181,7 @@ class VectorSpace:
         """
         active = ~np.isnan(vectors) & (self.n_values > 1)
         columns = np.flatnonzero(active.any(axis=0))
-        owners, steps = [np.empty(0, dtype=np.intp)], [np.empty(0)]
+        owners, steps = [np.empty(0, dtype=np.intp)], [np.empty(0)]  # for no columns
         for column in columns:
             rows = np.flatnonzero(active[:, column])
             if self.categorical[column]:
@@ -207,7 +207,7 @@ class VectorSpace:
     def _step_from(self, old: FloatArray, step: FloatArray, columns: IndexArray) -> FloatArray:
         """The legal entries (m,) after steps from ``old`` (m,), in ascending ``columns`` (m,)."""
         # All uniform columns at once; one after the other takes several times as long.
-        new = np.clip(reflect(old, step), 0.0, 1.0)
+        new = np.clip(reflect(old, step), 0.0, 1.0)  # a long step leaves by either side
         others = np.unique(columns[~self._uniform[columns]])
         low, high = (np.searchsorted(columns, others, side) for side in ("left", "right"))
         for column, first, last in zip(others, low, high, strict=True):
@@ -301,7 +301,7 @@ class VectorSpace:
         for column in range(self.d):
             mask = np.ones(len(rows), dtype=bool)
             for child, condition in self._conditions:
-                if child == column:
+                if child == column:  # its parents have their values: they come first
                     mask &= satisfied(condition, rows.T)
             if not mask.any():
                 continue
@@ -376,7 +376,7 @@ class VectorSpace:
     def numbers(self, vectors: FloatArray) -> FloatArray:
         """The numerical columns (n, c) of ``vectors``, ordinals scaled to [0, 1]."""
         numerical = ~self.categorical & (self.n_values > 1)
-        return np.asarray(vectors[:, numerical] / self.largest[numerical])
+        return np.asarray(vectors[:, numerical] / self.largest[numerical])  # > 0: they vary
 
     def keys(self, vectors: FloatArray) -> npt.NDArray[np.uint64]:
         """A hash (n,) of each canonical vector, equal for equal configurations."""
@@ -390,7 +390,7 @@ class VectorSpace:
             mixed ^= mixed >> _SHIFT
             mixed *= multiplier
         mixed ^= mixed >> _SHIFT
-        return np.asarray(mixed.sum(axis=1, dtype=np.uint64))
+        return np.asarray(mixed.sum(axis=1, dtype=np.uint64))  # modulo 2^64
 
     def seen(self, vectors: FloatArray, observed: npt.NDArray[np.uint64]) -> BoolArray:
         """Mask (m,) of the ``vectors`` (m, d) whose keys are among the sorted ``observed``."""
