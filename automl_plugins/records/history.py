@@ -14,7 +14,7 @@ from automl_plugins.arrays import FARTHEST, BoolArray, FloatArray, IntArray
 from automl_plugins.records.checks import check_seconds, check_shape, refuse_rows
 from automl_plugins.records.trial import Columns, Status, count_statuses, known_seconds
 
-_NO_CURVE: Mapping[float, float] = MappingProxyType({})
+_NO_CURVE: Mapping[float, float] = MappingProxyType({})  # one for all rows, so read only
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ class UnnamedTask(ValueError):
     """A history without the name of its task."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)  # columns that are compared have no single truth value
 class TaskRecord:
     """Finished evaluations on one task: a data set, a problem that was tuned.
 
@@ -301,6 +301,7 @@ def as_records(records: Iterable[TaskRecord]) -> list[TaskRecord]:
     """A list of records; of one, too. TypeError for anything else."""
     if isinstance(records, TaskRecord):
         return [records]
+    # What is no iterable is refused below, by its type.
     found = list(records) if isinstance(records, Iterable) else [records]
     if wrong := [record for record in found if not isinstance(record, TaskRecord)]:
         raise TypeError(f"records must be TaskRecords, such as store.records(), got {wrong[0]!r}.")

@@ -118,6 +118,7 @@ class Trial:
         if self.step is not None:
             return float(self.step)
         if self.status == Status.PRUNED and self.curve:
+            # Its loss is the last one that it reported.
             return max(self.curve)
         return math.nan
 
@@ -191,7 +192,7 @@ def as_number(value: Any) -> float:
         return math.nan
     try:
         return float(value)
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError):  # the last one of integers beyond floats
         return math.nan
 
 
@@ -225,6 +226,7 @@ def note_outcome(status: Status, loss: float, budget: float) -> dict[str, Any]:
 
 def read_outcome(note: Any) -> tuple[Status, float, float] | None:
     """Status, loss and budget that ``note_outcome`` has noted; None for anything else."""
+    # As a number, for which no truth value counts: True is 1, which is PRUNED.
     status = as_number(note.get("status")) if isinstance(note, Mapping) else math.nan
     if status not in (Status.COMPLETE, Status.PRUNED, Status.FAILED):
         return None
@@ -311,6 +313,7 @@ class Columns(Generic[AnyTrial]):
     def _array(self, kind: str, name: str, read: Callable[[AnyTrial], float]) -> FloatArray:
         """A cached column; ``read`` returns its value for one trial."""
         if (kind, name) not in self._arrays:
+            # With ``read``, by which ``extended`` reads the new trials only.
             self._arrays[kind, name] = read, column_of(self.trials, read)
         return self._arrays[kind, name][1]
 
