@@ -255,10 +255,19 @@ def _encode(hyperparameter: ExactFloat | ExactInteger, _: Any) -> dict[str, Any]
         plain["multiples_of"] = step
     if steps := steps_of(hyperparameter):
         plain["steps"] = {"step": steps.step, "n": steps.n, "listed": steps.listed}
+    # Only a default of its own: spaces that need none keep the text that stores have of them.
+    if hyperparameter.default_value != type(hyperparameter.lower)(_default(hyperparameter.scale)):
+        plain["default_value"] = hyperparameter.default_value
     return plain
 
 
 def _decode(item: dict[str, Any], *_: Any, is_integer: bool) -> Any:
+    found = _decode_range(item, is_integer)
+    default = item.get("default_value")
+    return found if default is None else part_of(found, found.lower, found.upper, default)
+
+
+def _decode_range(item: dict[str, Any], is_integer: bool) -> Any:
     name, low, high = item["name"], item["lower"], item["upper"]
     if (step := item.get("multiples_of")) is not None:
         return multiples_on_a_log_scale(name, low, high, step)

@@ -65,6 +65,12 @@ def test_the_largest_losses_keep_their_order(losses: list[float]) -> None:
     )
 
 
+def test_equal_losses_whose_mean_is_rounded_become_0() -> None:
+    y = np.array([0.1, 0.1, 0.1])
+    assert y.mean() != 0.1
+    np.testing.assert_array_equal(standardise_losses(y), np.zeros(3))
+
+
 def test_losses_of_one_size_stay_as_they_are() -> None:
     y = np.append(np.random.default_rng(0).lognormal(0, 2, 200), [1e4, math.nan])
     np.testing.assert_array_equal(tame(y), y)

@@ -248,3 +248,21 @@ def test_quantiles_are_those_of_configspaces_integers(low: int, high: int) -> No
     u = np.array([0.0, 0.1, 0.25, 0.5, 0.5 + 1e-9, 0.75, 1.0 - 1e-9])
     exact, rounded = (column.quantile(0, u) for column in columns)
     np.testing.assert_allclose(exact, rounded)
+
+
+@pytest.mark.parametrize(
+    "hyperparameter",
+    [
+        float_range("x", 1e-14, 1e-3, log=True, default=1e-5),
+        integer_range("x", 0, 2**60, default=5),
+        ExactFloat("x", Steps(0.0, 1e-4, 9, is_integer=False), default=3e-4),
+        ExactFloat("x", LogScale(0.1, 100.0, step=0.1), log=True, default=0.3),
+    ],
+    ids=lambda hyperparameter: type(hyperparameter).__name__,
+)
+def test_the_default_is_written(hyperparameter: Any) -> None:
+    space = ConfigurationSpace(space=[hyperparameter])
+    written = json.loads(json.dumps(plain_space(space)))
+    assert parse_space(written) == space
+    default = parse_space(written)["x"].default_value
+    assert (default, type(default)) == (hyperparameter.default_value, type(hyperparameter.lower))
