@@ -47,8 +47,8 @@ Split = int | Mapping[str, int]
 Weights = str | Mapping[Any, float] | Sequence[float]
 
 _MOST = 1000  # configurations beyond which an arm's are not listed
-_REDRAWS = 3  # draws at most until one was not tried before
-_RANDOM_DRAWS = 20  # the same at random, where what is left cannot be listed
+_REDRAWS = 3  # draws at most until one was not tried before: each costs a whole proposal
+_RANDOM_DRAWS = 20  # the same at random, which costs little, where what is left cannot be listed
 _UNBOUNDED = ("normal", "qnormal", "lognormal", "qlognormal")
 
 
@@ -221,7 +221,7 @@ class ArmSpace:
         distributions draw. The same ``tid`` and trials give the same proposal.
         """
         arm = self.arms.arms[number]
-        if not arm.labels:
+        if not arm.labels:  # Hyperopt has no domain of an option that is a bare constant
             return self.outer(number, {}), {}
         own = self.view(number, trials, documents)
 
@@ -264,6 +264,7 @@ def arms_of(
     # In the order of a split, which says what is most important.
     key = (label, tuple(split.items()) if isinstance(split, Mapping) else split, max_arms)
     if key not in made:
+        # What ConfigSpace cannot express is nothing to divide: it stays whole in each arm.
         known = translate(domain.expr, lenient=True)
         made[key] = branches(known, label) if split is None else cells(known, split, max_arms)
         made[key].place = domain.place if isinstance(domain, ArmDomain) else None
@@ -276,7 +277,7 @@ def branches(known: PyllSpace, label: str | None = None) -> ArmSpace:
     left, arms, never = domain_of(space[choice]), [], []
     named = zip(option_names(known, choice), known.options[choice], strict=True)
     for index, (name, option) in enumerate(named):
-        if holds(left, option):
+        if holds(left, option):  # not ``in``, to which 1 and True are the same
             arms.append((name, {choice: (index,)}, restrict_space(space, {choice: (option,)})))
         else:
             never.append(name)
@@ -350,6 +351,7 @@ def _part(known: PyllSpace, space: ConfigurationSpace, label: str, domain: Domai
         low, high = low - 0.5, high + 0.5
     elif q := known.step(label):
         low, high = (_half_below(end, q) for end in (low, high))
+    # What lies beyond the translated range, as a user's point may, belongs to the outermost parts.
     return Interval(
         -math.inf if domain.low == whole.low else low,
         math.inf if domain.high == whole.high else high,
@@ -422,7 +424,7 @@ def option_weights(arms: ArmSpace, weights: Weights) -> FloatArray:
         indices = range(len(names))
         named = {names[k] if k not in names and k in indices else k: weights[k] for k in weights}
         given = weights_by_option(names, named, f"{demand}, by name or index")
-        return weights_from_numbers(given[drawn])
+        return weights_from_numbers(given[drawn])  # options of probability zero have no arm
     check_rule("weights", weights, "a number for each option")
     by_arm = [unbounded(expr, known) for expr in arms.exprs]
     unequal = {name for found in by_arm for name in found if not all(name in u for u in by_arm)}

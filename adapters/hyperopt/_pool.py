@@ -141,6 +141,7 @@ class Pool:
 
     def _collect(self, future: Future[Any]) -> Evaluated:
         document, start, executor = self._running.pop(future)
+        # Unless the worker returns its own, which leave out the wait for a worker.
         seconds = time.perf_counter() - start
         outcome: dict[str, Any] | Exception
         try:

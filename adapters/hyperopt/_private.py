@@ -26,6 +26,7 @@ def all_documents(trials: Trials) -> list[dict[str, Any]]:
         raised = _raised_documents(trials)
         ended = {document["_id"] for document in raised}  # some since the last refresh
         others = [document for document in trials.trials if document["_id"] not in ended]
+        # Two queries: raised trials take their places among the others.
         return sorted([*others, *raised], key=itemgetter("tid"))
     return [document for document in documents if key is None or document["exp_key"] == key]
 

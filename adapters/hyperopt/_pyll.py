@@ -46,6 +46,7 @@ class Choice:
         distribution = index_param(self.switch).arg["obj"]
         if distribution.name == "categorical":
             return tuple(float(p) for p in pyll.rec_eval(distribution.arg["p"]))
+        # A randint that is the index of a switch may be drawn from some of the options only.
         first, end = ends_of(distribution) or (0, len(self.options))
         if end - first == len(self.options):
             return None
@@ -108,6 +109,7 @@ def find_switched(node: Any) -> str | None:
     distribution = param.arg["obj"]
     if distribution.name == "randint":
         ends = ends_of(distribution)
+        # ``pos_args`` has the index itself, too, so ``ends[1]`` is at most the number of options.
         if ends is None or not 0 <= ends[0] < ends[1] < len(node.pos_args):
             return None
     return label_of(param) if distribution.name in ("randint", "categorical") else None
@@ -148,6 +150,7 @@ def nodes(expr: Any, values: Mapping[str, Any] | None = None) -> Iterator[Any]:
             inputs, chosen = [inputs[0]], as_number(values.get(label))
             if 0 <= chosen < len(node.pos_args) - 1:
                 inputs.append(node.pos_args[1 + int(chosen)])
+        # The first input is popped first: labels come in the order of the expression.
         stack.extend(reversed(inputs))
 
 
@@ -202,6 +205,7 @@ def places_of(expr: Any) -> tuple[dict[str, Any], dict[str, Places]]:
                 )
         elif (switched := find_switched(node)) is not None:
             for i, option in enumerate(node.pos_args[1:]):
+                # Without values no choice in the option is entered: only what it needs itself.
                 for param in find_needed(option, {}):
                     places.setdefault(label_of(param), {}).setdefault(switched, set()).add(i)
     always = set(labels(expr, {}))
@@ -214,7 +218,7 @@ def simplify(where: Places, places: Mapping[str, Places], found: Mapping[str, Ch
         whole = next((p for p in where if where[p] >= set(found[p].possible)), None)
         if whole is None:
             return where
-        if not places[whole]:
+        if not places[whole]:  # which is made in every configuration
             return {}
         rest = {p: set(indices) for p, indices in where.items() if p != whole}
         for parent, indices in places[whole].items():
@@ -244,7 +248,7 @@ def _name(option: Any, text: str | None, unnamed: str) -> Any:
     named = unnamed if text is None else text
     if option.name == "literal":
         value = plain(option.obj)
-        if isinstance(value, _PLAIN) and value == value:
+        if isinstance(value, _PLAIN) and value == value:  # NaN, equal to nothing, names nothing
             return value
         return getattr(value, "__qualname__", named)
     if named != unnamed or depends(option):
@@ -253,6 +257,7 @@ def _name(option: Any, text: str | None, unnamed: str) -> Any:
         written = repr(pyll.rec_eval(option))
     except Exception:  # the user's own nodes may raise anything
         return unnamed
+    # An address in memory is another one in each process, and so would be the name.
     return written if len(written) <= _MOST_TEXT and " at 0x" not in written else unnamed
 
 
@@ -285,7 +290,7 @@ def restrict(expr: Any, parts: Mapping[str, Part]) -> Any:
     """
     new: dict[Any, Any] = {}
     indices: dict[str, Any] = {}  # of the choices that are restricted, by label
-    for node in pyll.dfs(expr):
+    for node in pyll.dfs(expr):  # inputs first: they are in ``new`` before what takes them
         switched = find_switched(node)
         kept = None if switched is None else parts.get(switched)  # "" is a label like any other
         if isinstance(kept, tuple):
@@ -318,14 +323,16 @@ def _restrict_param(param: Any, part: Part) -> Any:
     if node.name == "randint":
         whole = ends_of(node)
         assert whole is not None  # a range that is not constant is no part of a space
+        # Parts meet half-way between integers, and the end of a randint is not drawn.
         ends = [math.ceil(end) for end in (max(whole[0], low), min(whole[1], high))]
     else:
         first, last, q = (constant(node, name) for name in ("low", "high", "q"))
         if q is not None:  # the ends lie between multiples
             low, high = low + _INSIDE_STEP * q, high - _INSIDE_STEP * q
+        # A part is of values, but the ends of these distributions are logarithms.
         if node.name in ("loguniform", "qloguniform"):
             low, high = (x if math.isinf(x) else math.log(x) for x in (low, high))
-        if q is None:
+        if q is None:  # after the logarithms, for the width is that on the scale of the draws
             margin = _INSIDE * (min(last, high) - max(first, low))
             low, high = low + margin, high - margin
         ends = [max(first, low), min(last, high)] + ([] if q is None else [q])

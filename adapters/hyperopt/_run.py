@@ -113,7 +113,7 @@ class Run:
                     bar.postfix = f"best loss: {self._read().best}"
                     shown, before = self._show_progress(), shown
                     bar.update(shown - before)
-            finally:
+            finally:  # after an interruption, too: trials that wait are new ones again
                 self._withdraw()
                 pool.close()
         if error is not None:
@@ -142,6 +142,7 @@ class Run:
             document = self._waiting.pop(0)
             document["state"] = JOB_STATE_RUNNING
             return document
+        # Kept while nothing is proposed: each call takes a number, whether it is used or not.
         if self._id is None:
             (self._id,) = self.trials.new_trial_ids(1)
         if self._points:
@@ -191,6 +192,7 @@ class Run:
         if self.early_stop_fn is None or not valued or self._stopped:
             return None
         seen = self.trials
+        # Others may be running behind it, or it has waited in the trials that were given.
         if self.pool.n_workers > 1 or seen.trials[-1] is not latest:
             done = [d for d in finished_documents(seen) if d["state"] == JOB_STATE_DONE]
             others = [d for d in done if d is not latest]

@@ -37,6 +37,7 @@ class Place:
         found = values if self.outer is None else self.outer.inside(values)
         if found is None:
             return None
+        # A point that a user gave may have labels of all branches.
         return self.translate(active_among(found, self.known.expr))
 
 
@@ -75,7 +76,8 @@ class View:
         return self.trials
 
 
-#: The trials of which others are a view.
+#: The trials of which others are a view. Weak on both sides, for views are cached by their source:
+#: one that held it would keep it, and so itself, in the cache.
 _SOURCES: WeakKeyDictionary[Trials, ref[Trials]] = WeakKeyDictionary()
 
 

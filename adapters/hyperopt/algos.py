@@ -64,7 +64,7 @@ class ArmMethod(ABC):
     repeats: bool = False
 
     def __post_init__(self) -> None:
-        inner_of(self.inner, 1)
+        inner_of(self.inner, 1)  # refuses what is not a suggest function
         self.reward_range = loss_range(self.reward_range)
 
     def space(self, domain: Domain) -> ArmSpace:
@@ -322,7 +322,7 @@ class Boasf(ArmMethod):
     ) -> tuple[ArmChoice | None, dict[str, Any]]:
         """The arm whose share is next, after opening a new round if the last one has ended."""
         n, filtering = len(space.arms), self.filtering
-        if not situation.rows and not filtering.suffices_for(n):
+        if not situation.rows and not filtering.suffices_for(n):  # once, at the first trial
             budget = format_budget(filtering.budget, "evaluations")
             warnings.warn(
                 f"{n} arms, but {budget}: not every arm gets {filtering.min_pulls}. They are taken"
@@ -371,6 +371,7 @@ def inner_of(inner: Suggest | str, n_arms: int) -> Suggest:
     if (found.func if isinstance(found, partial) else found) is not tpe.suggest:
         return found
     share = max(_FEWEST, math.ceil(_STARTUP_JOBS / max(n_arms, 1)))
+    # Verbose, TPE logs two lines for each trial. What the user has given wins.
     return partial(found, **({"n_startup_jobs": share, "verbose": False} | given))
 
 

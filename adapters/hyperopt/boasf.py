@@ -115,7 +115,7 @@ def boasf_fmin(
         ValueError: For an argument outside its range, or a space without arms.
         AllTrialsFailed: If no trial has a loss.
     """
-    given = locals()
+    given = locals()  # first, while these are the arguments alone
     # The seed is drawn from ``rstate``.
     method = Boasf(**{f.name: given[f.name] for f in fields(Boasf) if f.name != "seed"})
     validate_timeout(timeout)
@@ -139,7 +139,7 @@ def boasf_fmin(
         check_labels(f"Trial {document['tid']}", values_of(document), domain.params)
     Run(
         method=method,
-        streams=Streams(int(_generator(rstate).integers(2**31 - 1))),
+        streams=Streams(int(_generator(rstate).integers(2**31 - 1))),  # the range of ``fmin``'s
         domain=domain,
         trials=trials,
         points=points,

@@ -57,6 +57,7 @@ def explain(trials: Trials | Document, tid: int | None = None) -> Explanation:
 def _explain_document(document: Document) -> Explanation:
     note, design = note_of(document), document["misc"].get(INITIAL_DESIGN)
     arm = ArmFacts.from_dict(note.get("why"))
+    # A point that ``boasf_fmin`` was given has an arm, too, but nothing that chose it.
     origin = "inner" if arm else "enqueued" if "arm" in note else "foreign"
     if isinstance(design, Mapping):
         origin = "random" if design.get("design") == "random" else "suggested"

@@ -42,7 +42,9 @@ from automl_plugins.spaces.branches import options_of
 from automl_plugins.spaces.conditions import active_names, is_active
 from automl_plugins.spaces.values import choices_of, encoder, plain, to_number
 
-_HALF = 0.49999  # a rounding interval, open at both ends
+# A rounding interval, open at both ends: halves are rounded to even, as 0.5 to 0, which a range
+# from 1 on does not have.
+_HALF = 0.49999
 
 
 def expression(space: ConfigurationSpace) -> dict[str, Any]:
@@ -153,6 +155,7 @@ class ExpressionSpace:
                 if math.isnan(number := as_number(drawn[name])):
                     raise ValueError(f"{name}={drawn[name]!r} is not a number")
                 if (known := choices_of(hyperparameter)) is not None:
+                    # A dict, in which an index below 0 is no value, as in a list.
                     found[name] = dict(enumerate(known))[round(number)]
                 else:
                     found[name] = _number(hyperparameter, number)
@@ -183,4 +186,5 @@ def _number(hyperparameter: Any, drawn: float) -> float:
     """A number that was drawn, rounded where it must be whole, within its range."""
     kind = int if isinstance(hyperparameter, IntegerHyperparameter) else float
     value = round(drawn) if kind is int else drawn
+    # Hyperopt's normal distributions have no bounds.
     return min(max(value, kind(hyperparameter.lower)), kind(hyperparameter.upper))

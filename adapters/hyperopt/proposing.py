@@ -97,7 +97,7 @@ class ProposerAlgorithm(Algorithm[P]):
             note = note_of(document).get(PROPOSAL)
             if isinstance(note, Mapping) and note.get("algo") == self.name:
                 seed = note.get("seed")
-                if type(seed) is int and seed >= 0:
+                if type(seed) is int and seed >= 0:  # else somebody has edited the note
                     return seed
         return drawn
 
@@ -129,7 +129,9 @@ class ProposerAlgorithm(Algorithm[P]):
         """A document for each new id; earlier ones count as running."""
         named = _trials_by_name(options.get("memory")) or {}
         searched = source_of_view(trials)
+        # ``fmin`` may continue trials that are in the memory, too.
         own = next((name for name, source in named.items() if source is searched), None)
+        # With ``own``, for each search of this space has another memory: that without itself.
         key = tuple(sorted((n, _identity(value)) for n, value in options.items())), own
         known = self._searches.setdefault(domain, {})
         if key not in known:
@@ -160,6 +162,7 @@ class ProposerAlgorithm(Algorithm[P]):
             place = domain.place if isinstance(domain, ArmDomain) else None
             others = {n: t for n, t in _read_others(named).items() if n != own}
             earlier = NamedTrials(others, reader.known, place)
+            # Filling: trials that have nothing to teach are warned of, and the search goes on.
             given["memory"] = TaskMemory(earlier, task=options.get("task"), filling=True)
         return _Search(Asker(self.described(**given), logger), reader, options)
 

@@ -133,6 +133,7 @@ class RecordedObjective(SearchRecorder):
     def _write(self, expr: Any, trial: Document, result: Any, seconds: float) -> None:
         with self.recorder.survive():
             document = _end(trial, result, seconds)
+            # ``fmin`` passes one expression to all trials, which is translated once.
             space = self._given or self._found.get(expr, lambda: read_space(expr))
             record = read_documents([document], str(self.recorder.task), space)
             self.recorder.add(record, search=_search(trial, space), keys=[_key(trial)])
@@ -151,7 +152,7 @@ def _end(trial: Document, result: Any, seconds: float) -> Document:
         **trial,
         "result": known,
         "state": JOB_STATE_ERROR if result is None else JOB_STATE_DONE,
-        "refresh_time": datetime.now(UTC).replace(tzinfo=None),
+        "refresh_time": datetime.now(UTC).replace(tzinfo=None),  # naive, as Hyperopt's are
     }
 
 

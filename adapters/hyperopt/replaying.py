@@ -118,6 +118,7 @@ class HyperoptSearch:
             vector = to_vector(self._vectors.space, config)
             if self._vectors.allowed(vector[None])[0]:
                 return Proposal(config, token=document)
+            # A trial all the same, so that a suggest function may learn to stay away.
             self._finish(document, {"status": STATUS_FAIL}, 0.0, 0.0)
         return None
 

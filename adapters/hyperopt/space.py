@@ -181,7 +181,7 @@ class PyllSpace:
         is_integer = self.domain.params[label].name == "randint"
         if math.isnan(number) or (math.isinf(number) and (is_integer or q)):
             raise ValueError(f"{label}={value!r} is not a number, as {self.space[label]} needs.")
-        number = value if isinstance(value, int) else number
+        number = value if isinstance(value, int) else number  # beyond 2^53 a float is another
         if is_integer:
             return int(number)
         if q:
@@ -357,6 +357,7 @@ def _read_numbers(label: str, node: Any, given: Mapping[str, Any]) -> _Numbers:
         low, high = mu - _DEVIATIONS * sigma, mu + _DEVIATIONS * sigma
     else:
         low, high = given["low"], given["high"]
+    # On a log scale -inf stands for 0, and what is too large is cut off or refused below.
     if math.isnan(low) or math.isnan(high) or (not log and math.inf in (high, -low)):
         raise ValueError(f"{label!r} needs finite ends, got {low!r} and {high!r}.")
     if low > high:  # Hyperopt lets it pass if one of them is 0

@@ -84,6 +84,7 @@ def begin(trials: Trials, document: Document) -> Document:
     """Insert a new trial, which is running then; its document there may be a copy."""
     trials.insert_trial_docs([document])
     trials.refresh()
+    # From the end, for an earlier trial may have the same number, see ``_number``.
     inserted: Document = next(d for d in reversed(trials.trials) if d["tid"] == document["tid"])
     inserted["state"] = JOB_STATE_RUNNING
     return inserted
@@ -217,6 +218,7 @@ class TrialReader:
         read = [known[number][1:] for number, _ in numbered]
         kept = [(trial, vector) for trial, vector in read if vector is not None]
         kept.sort(key=lambda pair: pair[0].place)
+        # Without trials the array is flat, but a history needs vectors (0, d).
         vectors = np.array([vector for _, vector in kept], dtype=np.float64)
         vectors, missing = self.vectors.find_missing(vectors.reshape(len(kept), self.vectors.d))
         trials_read = Columns(trial for trial, _ in kept)
@@ -261,6 +263,7 @@ class TrialReader:
         if not len(values):
             return ends
         numbers = np.array(values)  # of normal distributions, too, which are unbounded
+        # A number <= 0 has no logarithm: it counts as the lower end.
         numbers = np.where(numbers > 0, numbers, legal) if hyperparameter.log else numbers
         entries = hyperparameter.to_vector(numbers)
         return np.where(np.abs(entries - ends) > _ROUNDED, entries, ends)
@@ -285,6 +288,7 @@ def _number(documents: Iterable[Document]) -> list[tuple[int, Document]]:
     seen: Counter[int] = Counter()
     for document in documents:
         tid = document["tid"]
+        # Below 0, as no number of Hyperopt's, and all different while these are below 2^32.
         found.append((-1 - tid - seen[tid] * 2**32 if seen[tid] else tid, document))
         seen[tid] += 1
     return found
