@@ -73,6 +73,8 @@ class Model(AbstractModel):
         try:
             super().__init__(configspace, *args, **options)
         except ValueError:
+            # Without conditions SMAC knows the types, of which it only checks the number here.
+            # The space itself is kept, for acquisition functions sample from it.
             unconditional = ConfigurationSpace()
             unconditional.add(configspace.values())
             super().__init__(unconditional, *args, **options)
@@ -131,6 +133,7 @@ class Facade(HyperparameterOptimizationFacade):
     def _get_optimizer(self) -> SMBO:
         if isinstance(self._runner, DaskParallelRunner):
             self._runner = DaskRunner.replacing(self._runner)
+        # Made here, for the constructor of SMAC calls this method.
         self._asked: list[TrialInfo] = []
         return _Loop(
             self._asked,
@@ -180,6 +183,7 @@ class _Loop(SMBO):
                 found = continuation(scenario, known)
             if found is not None:
                 scenario.meta[BEGUN] = found.begun
+                # Else SMAC, which compares them again, asks at the keyboard.
                 if scenario != known:
                     scenario.save()
         super()._initialize_state()

@@ -69,7 +69,7 @@ def continuation(scenario: Scenario, known: Scenario) -> Continuation | None:
 def begun_with(scenario: Scenario) -> dict[str, Any]:
     """Number of trials and initial design with which a run has begun."""
     first = {"n_trials": scenario.n_trials, "initial_design": design_of(scenario)}
-    return dict(scenario.meta.get(BEGUN, first))
+    return dict(scenario.meta.get(BEGUN, first))  # it may have been continued before
 
 
 def design_of(scenario: Scenario) -> dict[str, Any]:
@@ -93,6 +93,7 @@ def _compared_of(scenario: Scenario) -> dict[str, Any]:
 
 def _is_resized(new: Mapping[str, Any], first: Mapping[str, Any]) -> bool:
     """Whether two designs differ only in their sizes."""
+    # As many as both have: the smaller design begins as the larger one does.
     pairs = zip(_suggested(new), _suggested(first), strict=False)
     return _agree(new, first, _SIZES) and all(a == b for a, b in pairs)
 

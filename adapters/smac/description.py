@@ -27,7 +27,7 @@ def describe(part: Any, depth: int = _DEPTH) -> Any:
     if part is None or isinstance(part, bool | int | str):
         return part
     if isinstance(part, float):
-        return part if math.isfinite(part) else str(part)
+        return part if math.isfinite(part) else str(part)  # JSON has no infinity
     if isinstance(part, np.ndarray):
         return {"shape": list(part.shape)}
     if isinstance(part, logging.Logger):

@@ -71,7 +71,7 @@ class CostEncoder(AbstractRunHistoryEncoder):
     def transform_response_values(self, values: FloatArray) -> FloatArray:
         """Targets (n, 1) of costs, the first column, that are NaN where a trial failed."""
         costs = np.asarray(values[:, 0], dtype=np.float64)
-        if not np.isfinite(costs).any():
+        if not np.isfinite(costs).any():  # all have failed, and none is better than another
             return np.zeros((len(costs), 1))
         return transform(as_bad_as_the_worst(costs), self.target).values[:, None]
 
@@ -108,6 +108,6 @@ class CostAndSecondsEncoder(CostEncoder):
         """Targets (n, 2) of costs and seconds (n, 2) that are NaN where they are unknown."""
         seconds = np.asarray(values[:, 1], dtype=np.float64)
         known = np.isfinite(seconds)
-        usual = np.median(seconds[known]) if known.any() else 1.0
+        usual = np.median(seconds[known]) if known.any() else 1.0  # any: a constant says nothing
         seconds = np.maximum(np.where(known, seconds, usual), TICK)
         return np.column_stack([super().transform_response_values(values), np.log(seconds)])

@@ -124,7 +124,7 @@ class MetaInitialDesign(AbstractInitialDesign):
         rest = others[: n_remaining(mode, len(suggested), len(usual))]
         self._configs = [*suggested, *rest]
         more = [config for config in additional if config not in self._configs]
-        n_additional = len(more) + scenario.use_default_config
+        n_additional = len(more) + scenario.use_default_config  # which SMAC adds to ``more``
         n = len(self._configs)
         if ratio < 1:  # as SMAC cuts it
             n = min(n, int(max(1, ratio * scenario.n_trials)))

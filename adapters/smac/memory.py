@@ -214,7 +214,7 @@ def write_history(
     clock = 0.0
     n_rounded = 0
     for i, values in enumerate(record.configurations):
-        config = as_configuration(space, to_vector(space, values))
+        config = as_configuration(space, to_vector(space, values))  # equal ones hash equally
         n_rounded += not _is_kept(values, config)
         seconds, end = float(record.seconds[i]), float(record.times[i])
         length = 0.0 if math.isnan(seconds) else seconds

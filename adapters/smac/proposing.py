@@ -36,7 +36,7 @@ _logger = logging.getLogger("smac.automl_plugins")
 
 _NOTE = "proposal"  # our key in ``additional_info``
 _DEFAULT = "Initial Design: Default"  # SMAC's origin of the default, or how it begins
-_RANDOM = 0.2  # of the configurations, in a scenario with budgets
+_RANDOM = 0.2  # of the configurations, in a scenario with budgets, as in SMAC's own facade
 
 
 class ProposerConfigSelector(Selector):
@@ -143,6 +143,7 @@ class ProposerConfigSelector(Selector):
         for config in self.initial_configurations:
             if self._key(config) not in self._known() | self._waiting.keys():
                 self.begin()
+                # Canonical, so that the run history gives equal configurations one number.
                 again = adopt(config, self.space.space)
                 yield self._give(again, config.origin or "Initial design")
         while True:

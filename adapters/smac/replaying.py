@@ -28,7 +28,7 @@ from automl_plugins.spaces.vector_space import VectorSpace
 
 from ._private import quiet
 
-_UNLIMITED = 10**6  # trials of a search whose budget is in seconds
+_UNLIMITED = 10**6  # trials of a search whose budget is in seconds: SMAC always has a limit
 _SMALL = 10_000  # largest size of a space that a search may exhaust
 
 # Arguments that the replay sets, or that have no meaning in it.
@@ -102,7 +102,7 @@ class SMACMethod:
 
     facade: type[AbstractFacade]
     name: str
-    scenario: Mapping[str, Any] = field(hash=False)
+    scenario: Mapping[str, Any] = field(hash=False)  # mappings have no hash
     parts: Mapping[str, Any] = field(hash=False)
 
     def start(self, problem: Problem) -> SMACSearch:
@@ -203,4 +203,4 @@ class SMACSearch:
         times: dict[str, Any] = {"starttime": outcome.started, "endtime": outcome.finished}
         value = TrialValue(cost=cost, time=outcome.seconds, status=status, **times)
         with quiet():
-            self.facade.tell(info, value, save=False)
+            self.facade.tell(info, value, save=False)  # its folder is gone, see ``start``

@@ -65,7 +65,7 @@ class Rows:
                 running[key.config_id] = None
                 continue
             finished.setdefault(key.config_id, []).append((key, trial))
-            end = given[place], place
+            end = given[place], place  # trials that ended together: in the order of asking
             ends[key.config_id] = min(ends.get(key.config_id, end), end)
         order = sorted(finished, key=ends.__getitem__)
         level = loss_budget([[trial for _, trial in finished[i]] for i in order], self.min_trials)
@@ -154,6 +154,7 @@ def _curve(pairs: Sequence[Pair]) -> dict[float, float]:
 
 def _status(pairs: Sequence[Pair], level: float | None) -> Status:
     found = {trial.status for _, trial in pairs}
+    # Where there is a level, ``_count`` has left trials of one budget.
     below = level is not None and pairs[0][1].budget < level
     if Status.FAILED in found:
         return Status.FAILED
@@ -207,7 +208,7 @@ def adjusted_means(
     met = _meetings(rows, instances, n_rows, int(instances.max(initial=0)) + 1)
     effect = _effects(costs, rows, instances, met)
     effect -= effect.mean()
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore"):  # 0 / 0 where a row has no trials
         total = np.bincount(rows, costs, n_rows) - met @ effect
         return np.asarray(total / met.sum(axis=1), dtype=np.float64)
 
@@ -229,6 +230,7 @@ def adjusted_seconds(
     own, on = rows[learnt], instances[learnt]
     known = np.log(np.maximum(seconds[learnt], TICK))
     effect = _effects(known, own, on, _meetings(own, on, n_rows, n_instances))
+    # Only their ratios count below: the largest factor is 1, of which the least is a share.
     factor = np.maximum(np.exp(effect - effect.max()), _LEAST_FACTOR)
     met = _meetings(rows, instances, n_rows, n_instances)
     with np.errstate(invalid="ignore"):
@@ -255,5 +257,7 @@ def _effects(
     right = np.bincount(instances, values, n_instances)
     right = right - share.T @ np.bincount(rows, values, n_rows)
     matrix = np.diag(met.sum(axis=0)) - met.T @ share
+    # Singular: a constant added to b changes nothing, nor one for each group of instances that no
+    # row connects to the others. The shortest solution has the mean 0 in each group.
     # Many instances: a rank-revealing QR takes a quarter of the time of the singular values.
     return np.asarray(lstsq(matrix, right, cond=1e-10, lapack_driver="gelsy")[0])

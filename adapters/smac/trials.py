@@ -120,6 +120,7 @@ class Run:
             if value.status != StatusType.RUNNING
         ]
         ends = known_ends(value.endtime for _, _, value in done)
+        # Trials that ended together stay in the order of asking.
         return [done[i] for i in np.argsort(ends, kind="stable")]
 
     def read(self, finished: Iterable[FinishedTrial]) -> list[Trial]:
