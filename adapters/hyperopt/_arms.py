@@ -107,6 +107,7 @@ class Arms:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that JSON keeps unchanged; bounds that are infinite are left out."""
+        # Lists for tuples, as a database returns them: a search is found again by equality.
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self, dict_factory=_finite)))
         return plain
 
@@ -159,6 +160,7 @@ class ArmSpace:
         found = []
         for (name, parts, left), expr in zip(arms, self.exprs, strict=True):
             grid = None
+            # Hyperopt draws beyond the translated range of a normal distribution.
             if left is not None and not unbounded(expr, known):
                 grid = VectorSpace(left).enumerate(_MOST)
             self._grids.append(None if left is None or grid is None else (left, grid))

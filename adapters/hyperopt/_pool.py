@@ -78,6 +78,7 @@ class Pool:
                 outcome = self._domain.evaluate(spec, ctrl)
             else:
                 fn, point = self._domain.evaluate_async(spec, ctrl)
+        # What the user's own nodes raise while the point is made fails the trial, too.
         except Exception as error:
             outcome = error
         if outcome is not None:
@@ -116,7 +117,7 @@ class Pool:
         """Shut down the executors made here; a busy one ends after its trial."""
         for executor in self._idle:
             executor.shutdown()
-        if callable(self._executor):
+        if callable(self._executor):  # one that was given is the user's to shut down
             for *_, executor in self._running.values():
                 executor.shutdown(wait=False)
 

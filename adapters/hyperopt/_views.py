@@ -37,7 +37,6 @@ class Place:
         found = values if self.outer is None else self.outer.inside(values)
         if found is None:
             return None
-        # A point that a user gave may have labels of all branches.
         return self.translate(active_among(found, self.known.expr))
 
 

@@ -84,6 +84,7 @@ def expression(space: ConfigurationSpace) -> dict[str, Any]:
         if only is not None and only in options and not hidden:
             named = zip(options_of(space, only), options[only], strict=True)
             for value, nested in named:
+                # All its conditions are on this parent.
                 if is_active(space, name, {only: value}):
                     nested[name] = node
         else:

@@ -146,6 +146,7 @@ class ProposerAlgorithm(Algorithm[P]):
             proposal = search.asker.ask(search.reader.vectors, history, streams, number)
             (found,) = to_values(search.reader.known.space, proposal.vector[None])
             values = search.reader.known.labels(found)
+            # The first two are for ``seed_of``.
             note = {"algo": self.name, "seed": streams.seed, **proposal.to_dict()}
             new.append(new_document(trials, domain, tid, values))
             new[-1]["misc"][NOTE] = {PROPOSAL: note}

@@ -63,7 +63,7 @@ class Algorithm(Generic[P]):
 
     def __init__(self, described: Callable[P, Any]) -> None:
         self.described: Callable[..., Any] = described
-        self.__module__ = described.__module__
+        self.__module__ = described.__module__  # where pickle looks for the name in ``__reduce__``
         self.name = self.__name__ = self.__qualname__ = described.__name__.lower()
 
     def __init_subclass__(cls, **arguments: Any) -> None:
