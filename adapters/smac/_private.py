@@ -160,6 +160,7 @@ class _Loop(SMBO):
     """
 
     def __init__(self, asked: list[TrialInfo], **parts: Any) -> None:
+        # First, for SMAC's constructor calls ``reset`` where it continues a run.
         self._asked = asked
         self._again: list[TrialInfo] = []
         self._interrupted = False  # while it looked for a configuration

@@ -79,7 +79,7 @@ class CostEncoder(AbstractRunHistoryEncoder):
         self, trials: Mapping[TrialKey, TrialValue], store_statistics: bool = False
     ) -> tuple[FloatArray, FloatArray]:
         X = np.empty((len(trials), self._n_params + self._n_features))
-        values = np.empty((len(trials), 2))
+        values = np.empty((len(trials), 2))  # cost and seconds
         for row, (key, value) in enumerate(trials.items()):
             config = self.runhistory.get_config(key.config_id)
             X[row, : self._n_params] = canonical(config)

@@ -57,7 +57,7 @@ class Rows:
         """
         finished: dict[int, list[Pair]] = {}
         ends: dict[int, tuple[float, int]] = {}
-        running: dict[int, None] = {}
+        running: dict[int, None] = {}  # a set in the order of asking
         given = known_ends(value.endtime for value in history.values())
         for place, (key, value) in enumerate(history.items()):
             trial = self._read(history, key, value)
@@ -233,6 +233,7 @@ def adjusted_seconds(
     # Only their ratios count below: the largest factor is 1, of which the least is a share.
     factor = np.maximum(np.exp(effect - effect.max()), _LEAST_FACTOR)
     met = _meetings(rows, instances, n_rows, n_instances)
+    # Seconds are a[row] factor[instance]: a is the total over the factors of the row's trials.
     with np.errstate(invalid="ignore"):
         mean = np.bincount(rows, seconds, n_rows) / (met @ factor) * factor.mean()
     return np.asarray(np.minimum(mean, seconds.max(initial=0.0)), dtype=np.float64)
@@ -241,7 +242,7 @@ def adjusted_seconds(
 def _meetings(rows: IntArray, instances: IntArray, n_rows: int, n_instances: int) -> FloatArray:
     """Number of trials (n_rows, n_instances) of each row on each instance."""
     met = np.zeros((n_rows, n_instances))
-    np.add.at(met, (rows, instances), 1.0)
+    np.add.at(met, (rows, instances), 1.0)  # counts a pair again for each of its seeds
     return met
 
 

@@ -275,7 +275,7 @@ def canonical(config: Configuration, space: ConfigurationSpace | None = None) ->
                 f" {', '.join(wrong)}: {'; '.join(str(space[n]) for n in wrong if n in space)}."
             )
         return vector
-    vector = np.full(len(own), np.nan)
+    vector = np.full(len(own), np.nan)  # as it stays where a hyperparameter is inactive
     for name, value in config.items():
         vector[own.index_of[name]] = own[name].to_vector(value)
     return vector
