@@ -424,7 +424,9 @@ def option_weights(arms: ArmSpace, weights: Weights) -> FloatArray:
                 raise ValueError(f"{demand}, got {weights!r}.")
             weights = dict(enumerate(weights))
         indices = range(len(names))
-        named = {names[k] if k not in names and k in indices else k: weights[k] for k in weights}
+        named = {
+            names[int(k)] if k not in names and k in indices else k: w for k, w in weights.items()
+        }
         given = weights_by_option(names, named, f"{demand}, by name or index")
         return weights_from_numbers(given[drawn])  # options of probability zero have no arm
     check_rule("weights", weights, "a number for each option")

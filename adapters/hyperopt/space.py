@@ -30,7 +30,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -181,7 +181,7 @@ class PyllSpace:
         is_integer = self.domain.params[label].name == "randint"
         if math.isnan(number) or (math.isinf(number) and (is_integer or q)):
             raise ValueError(f"{label}={value!r} is not a number, as {self.space[label]} needs.")
-        number = value if isinstance(value, int) else number  # beyond 2^53 a float is another
+        number = int(value) if isinstance(value, Integral) else number  # exact beyond 2^53, too
         if is_integer:
             return int(number)
         if q:

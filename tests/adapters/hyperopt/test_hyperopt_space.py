@@ -470,3 +470,9 @@ def test_ranges_below_the_least_normal_float(ends: tuple[float, float], kind: An
 def test_ranges_near_the_largest_float_are_translated_without_a_warning() -> None:
     space = translate({"x": hp.loguniform("x", math.log(1e300), math.log(1e308))}).space
     assert space["x"].lower == pytest.approx(1e300)
+
+
+@pytest.mark.parametrize("integer", [int, np.int64])
+def test_integers_beyond_2_to_53_keep_their_digits(integer: Any) -> None:
+    known = translate({"r": hp.randint("r", 2**53, 2**53 + 5)})
+    assert known.labels({"r": integer(2**53 + 1)}) == {"r": 2**53 + 1}

@@ -27,7 +27,7 @@ from automl_plugins.adapters.hyperopt import (
 )
 from automl_plugins.adapters.hyperopt._arms import arms_of
 from automl_plugins.adapters.hyperopt._pulls import read_pulls
-from automl_plugins.adapters.hyperopt.trials import TrialReader, new_document, values_of
+from automl_plugins.adapters.hyperopt.trials import TrialReader, begin, new_document, values_of
 from ConfigSpace import Configuration
 from ConfigSpace.hyperparameters import UniformFloatHyperparameter
 from hyperopt import (
@@ -455,3 +455,12 @@ def test_new_trials_are_encoded_at_once(monkeypatch: pytest.MonkeyPatch) -> None
     history = TrialReader(known).read(trials, documents)
     np.testing.assert_allclose(history.vectors[:, known.space.index_of["x"]], np.arange(9) / 8)
     assert len(calls) == 2
+
+
+def test_of_two_trials_of_one_number_the_new_one_begins() -> None:
+    """As when trials of two searches were put together."""
+    trials = minimise(lambda values: values["x"], X, rand.suggest, 1)
+    (old,) = trials.trials
+    (new,) = rand.suggest([old["tid"]], Domain(lambda values: 0.0, X), trials, 1)
+    begin(trials, new)
+    assert [d["state"] for d in trials.trials] == [JOB_STATE_DONE, JOB_STATE_RUNNING]
