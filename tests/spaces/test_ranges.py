@@ -7,6 +7,7 @@ import json
 import math
 import pickle
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -251,16 +252,17 @@ def test_quantiles_are_those_of_configspaces_integers(low: int, high: int) -> No
 
 
 @pytest.mark.parametrize(
-    "hyperparameter",
+    "make",
     [
-        float_range("x", 1e-14, 1e-3, log=True, default=1e-5),
-        integer_range("x", 0, 2**60, default=5),
-        ExactFloat("x", Steps(0.0, 1e-4, 9, is_integer=False), default=3e-4),
-        ExactFloat("x", LogScale(0.1, 100.0, step=0.1), log=True, default=0.3),
+        lambda: float_range("x", 1e-14, 1e-3, log=True, default=1e-5),
+        lambda: integer_range("x", 0, 2**60, default=5),
+        lambda: ExactFloat("x", Steps(0.0, 1e-4, 9, is_integer=False), default=3e-4),
+        lambda: ExactFloat("x", LogScale(0.1, 100.0, step=0.1), log=True, default=0.3),
     ],
-    ids=lambda hyperparameter: type(hyperparameter).__name__,
+    ids=["floats", "integers", "steps", "multiples"],
 )
-def test_the_default_is_written(hyperparameter: Any) -> None:
+def test_the_default_is_written(make: Callable[[], Any]) -> None:
+    hyperparameter = make()
     space = ConfigurationSpace(space=[hyperparameter])
     written = json.loads(json.dumps(plain_space(space)))
     assert parse_space(written) == space
