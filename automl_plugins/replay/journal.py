@@ -60,9 +60,10 @@ class Journal:
         try:
             lines = [json.loads(line) for line in complete.decode().splitlines()]
             stored, entries = dict(lines[0]), lines[1:]
-            keys = [(e["table"], e["method"], e["seed"]) for e in entries]
+            done = {(e["table"], e["method"], e["seed"]) for e in entries}
+            seen = {(e["table"], e.get("data")) for e in entries}
             end = self._end = int(entries[-1]["end"]) if entries else 0
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, LookupError, RecursionError) as error:
             raise ValueError(
                 f"{self._log} is damaged, no replay wrote it so ({error}). Restore a copy of it,"
                 f" or delete it and {self.path.name} to begin anew."
@@ -77,7 +78,6 @@ class Journal:
                 f"{self.path} holds runs with {'; '.join(changed)}: continue with the same"
                 " settings, or choose another file."
             )
-        seen = {(e["table"], e.get("data")) for e in entries}
         # Tables that this call does not have are not compared.
         if other := sorted(t for t, data in seen if data and self._digests.get(t, data) != data):
             raise ValueError(
@@ -95,7 +95,7 @@ class Journal:
             os.truncate(self.path, end)
         if complete != content:
             os.truncate(self._log, len(complete))
-        self.done = set(keys)
+        self.done = done
 
     def _size(self) -> int:
         return self.path.stat().st_size if self.path.exists() else 0

@@ -340,7 +340,16 @@ def test_finished_runs_that_were_cut_are_noticed(tmp_path: Path) -> None:
         run(at_random, TABLES[:2], path=path)
 
 
-@pytest.mark.parametrize("line", ["{}", "[1]", "x"])
+OTHER_LINES = {
+    "empty": "{}",
+    "a list": "[1]",
+    "no JSON": "x",
+    "deep": "[" * 100_000,
+    "a list as seed": '{"table": "a", "method": "b", "seed": [0], "end": 1}',
+}
+
+
+@pytest.mark.parametrize("line", OTHER_LINES.values(), ids=list(OTHER_LINES))
 @pytest.mark.parametrize("place", [0, 2])
 def test_a_journal_of_something_else_is_told(line: str, place: int, tmp_path: Path) -> None:
     path, journal = tmp_path / "runs.csv", tmp_path / "runs.csv.journal"
