@@ -55,7 +55,6 @@ _LARGEST = sys.float_info.max
 _ROUNDED = 1e-3  # of a step, by which single precision or printed digits miss it
 #: Share of recorded values in a range, or among choices, below which it is that of something else.
 IN_RANGE = 0.05
-_ARRAYS = ("entries", "numbers", "recorded", "outside", "rounded", "foreign", "converted")
 _AT_THE_EDGE = 3  # of so many configurations one goes to the end of the range
 
 
@@ -80,17 +79,9 @@ class Reading(NamedTuple):
     converted: BoolArray
     beyond: Mapping[str, Beyond] = {}
 
-    def column(self, i: int) -> Reading:
-        """The same of one hyperparameter: views (n,) of all arrays, to be filled in."""
-        return self._replace(**{name: getattr(self, name)[:, i] for name in _ARRAYS})
-
-    def place(self, hyperparameter: Hyperparameter[Any, Any], numbers: FloatArray) -> None:
-        """Fill in what the numbers (n,) of a column are in the space; NaN changes nothing."""
-        known = ~np.isnan(numbers)
-        self.numbers[known] = numbers[known]
-        placed = _place(hyperparameter, numbers[known])
-        self.entries[known], self.outside[known], self.rounded[known] = placed
-        self.rounded[self.converted] = False  # hardly one is whole; they are noted
+    def column(self, i: int) -> _Column:
+        """Views of all arrays at a hyperparameter."""
+        return _Column(*(getattr(self, name)[:, i] for name in _Column._fields))
 
 
 def read_runs(
@@ -133,8 +124,28 @@ def read_runs(
 # --- the values of a hyperparameter -----------------------------------------------------------
 
 
+class _Column(NamedTuple):
+    """Entries (n,) of a hyperparameter to be filled, see ``Reading``; ``recorded`` is known."""
+
+    entries: FloatArray
+    numbers: FloatArray
+    recorded: BoolArray
+    outside: BoolArray
+    rounded: BoolArray
+    foreign: BoolArray
+    converted: BoolArray
+
+    def place(self, hyperparameter: Hyperparameter[Any, Any], numbers: FloatArray) -> None:
+        """Fill in what the numbers (n,) are in the space; NaN changes nothing."""
+        known = ~np.isnan(numbers)
+        self.numbers[known] = numbers[known]
+        placed = _place(hyperparameter, numbers[known])
+        self.entries[known], self.outside[known], self.rounded[known] = placed
+        self.rounded[self.converted] = False  # hardly one is whole; they are noted
+
+
 def _fill(
-    column: Reading,
+    column: _Column,
     hyperparameter: Hyperparameter[Any, Any],
     values: list[Any],
     size: DataSize,
@@ -172,7 +183,7 @@ def _fill(
         column.foreign[:] = others
 
 
-def _fill_constant(column: Reading, hyperparameter: Constant, values: list[Any]) -> None:
+def _fill_constant(column: _Column, hyperparameter: Constant, values: list[Any]) -> None:
     column.entries[column.recorded] = 1.0
     # As with categories another text drops the run; as with ranges another number is moved.
     is_text = math.isnan(to_number(hyperparameter.value))
@@ -223,7 +234,7 @@ def speak_alike(
 
 
 def _to_numbers(
-    column: Reading, hyperparameter: Hyperparameter[Any, Any], values: list[Any], size: DataSize
+    column: _Column, hyperparameter: Hyperparameter[Any, Any], values: list[Any], size: DataSize
 ) -> FloatArray:
     """Numbers (n,) in the unit of the space, NaN where there is none."""
     name, unit = hyperparameter.name, unit_of(hyperparameter)
