@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 from ConfigSpace import Categorical, ConfigurationSpace, Integer
@@ -29,7 +28,7 @@ from automl_plugins.spaces.restriction import Domain, Range
 
 from . import _private
 from ._steps import steps_of
-from .space import Distributions, hyperparameter_of, internal_of, stored_choices
+from .space import Distributions, code_of, hyperparameter_of, internal_of, stored_choices
 
 # Characters of a key: Optuna's databases hold 512 in the name of an attribute, which has a prefix.
 _LONGEST = 100
@@ -138,8 +137,7 @@ class Cells(Arms):
             key=key,
             names=names,
             notes=cells.notes,
-            # Choices may be texts that UTF-8 cannot write, such as lone surrogates.
-            mark=crc32("\n".join(names).encode(errors="replace")),
+            mark=code_of("\n".join(names)),
             whole=own,
             parts={n: tuple(_distribution_of(d, v) for v in values[n]) for n, d in own.items()},
             cuts={
@@ -221,7 +219,7 @@ class Split:
         named = self.parts.items() if isinstance(self.parts, Mapping) else [("", self.parts)]
         text = "split=" + ",".join(f"{name}:{n}" if name else str(n) for name, n in named)
         text += f",max_arms={self.max_arms}" if self.max_arms != 32 else ""
-        return text if len(text) <= _LONGEST else f"split={crc32(text.encode()):08x}"
+        return text if len(text) <= _LONGEST else f"split={code_of(text):08x}"
 
     @np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
     def cells(self, distributions: Distributions) -> Cells:

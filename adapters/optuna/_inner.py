@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
-from zlib import crc32
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.samplers import BaseSampler, GridSampler, TPESampler
@@ -25,7 +24,7 @@ from ._steps import Numeric
 from ._union import UnionSpace
 from .proposer_sampler import ProposerSampler
 from .seeded_sampler import SeededSampler
-from .space import Distributions, single_value
+from .space import Distributions, code_of, single_value
 
 Factory = Callable[..., BaseSampler]
 Inner = BaseSampler | Factory | None
@@ -200,7 +199,7 @@ class Pull:
             # Optuna asks no sampler for a single value, so samplers need not know how to.
             if own.single() and not distribution.single():
                 return single_value(own)
-        index = (trial.number, crc32(name.encode(errors="surrogatepass")), attempt)
+        index = (trial.number, code_of(name), attempt)
         if not can_be_sampled(own):
             rng = self.samplers.streams.generator("beyond reckoning", *index)
             space = UnionSpace({name: own})  # the core's scales have no such limits

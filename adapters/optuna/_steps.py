@@ -28,7 +28,7 @@ Numeric = FloatDistribution | IntDistribution
 
 _LISTED = 2**12  # steps up to which values are checked one by one, which takes 12 ms at most
 _ENOUGH = 32  # values of a grid of integers that are floats, if others are not
-_REACH = 16  # steps within which a value that Optuna accepts is looked for
+_GAPS = sorted(range(-16, 17), key=abs)  # steps at which a value that Optuna accepts is looked for
 _FEW = 1000  # values: a grid of which so many can be stored is searched without a warning
 
 
@@ -79,7 +79,7 @@ class SteppedValues:
         """The floats next to value number ``i``, then those next to its neighbours."""
         # Far from 0, or from the first value, a multiple may fail Optuna's test by a rounding: its
         # quotient has to be within 1e-8 of a whole number. Mostly the float next to it passes.
-        for gap in sorted(range(-_REACH, _REACH + 1), key=abs):
+        for gap in _GAPS:
             value = self._plain(min(max(i + gap, 0), self.n - 1))
             yield from (value, math.nextafter(value, math.inf), math.nextafter(value, -math.inf))
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
@@ -32,7 +31,14 @@ from automl_plugins.streams import Streams
 
 from . import _private
 from ._steps import Numeric, steps_of
-from .space import Distributions, hyperparameter_of, internal_of, parent_values, stored_choices
+from .space import (
+    Distributions,
+    code_of,
+    hyperparameter_of,
+    internal_of,
+    parent_values,
+    stored_choices,
+)
 from .trials import StudyColumns, StudyTrial
 
 POSITION = FloatDistribution(0.0, 1.0)
@@ -283,8 +289,7 @@ def even_value(
     """
     tried = np.concatenate([finished.values(name), running.values(name)])
     tried = tried[~np.isnan(tried)]
-    # Not by hash(), which is another one in each process.
-    label = crc32(name.encode(errors="surrogatepass"))
+    label = code_of(name)
     lower = [row for row in running if row.number < k]
     if isinstance(distribution, CategoricalDistribution):
         # Equal choices are one, and would else be tried twice as often.

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
@@ -312,3 +313,9 @@ def stored_choices(distribution: CategoricalDistribution) -> list[int]:
     if all(isinstance(choice, str) for choice in choices) and len(set(choices)) == len(choices):
         return list(range(len(choices)))
     return [int(distribution.to_internal_repr(choice)) for choice in choices]
+
+
+def code_of(text: str) -> int:
+    """A number for a text, the same in every process, unlike that of ``hash``."""
+    # Names may have what UTF-8 cannot write, such as lone surrogates of a file's name.
+    return crc32(text.encode(errors="surrogatepass"))

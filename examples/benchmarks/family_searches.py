@@ -15,7 +15,7 @@ import runpy
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,6 +85,12 @@ METHODS |= {
 }
 NUMBERS_ONLY = {"Optuna CMA-ES"}  # draws categories at random
 EVALUATIONS = {TWICE: 2}  # evaluations that count as one trial, as if on two machines
+
+
+@cache  # a process runs many searches
+def methods(extra: Path | None) -> dict[str, MakeMethod]:
+    """The methods by name, with those that ``METHODS`` of the Python file ``extra`` adds."""
+    return METHODS if extra is None else METHODS | runpy.run_path(str(extra))["METHODS"]
 
 
 class Penalised:
@@ -272,8 +278,7 @@ def _keep(
     """Run a search and append its line in one write: other processes append to the file too."""
     silence()
     task = place()
-    added = {} if extra is None else runpy.run_path(str(extra))["METHODS"]
-    method = WITH_MEMORY[name](task) if name in WITH_MEMORY else (METHODS | added)[name]()
+    method = WITH_MEMORY[name](task) if name in WITH_MEMORY else methods(extra)[name]()
     found = search(method, task, seed, n_trials, EVALUATIONS.get(name, 1))
     line: dict[str, Any] = {
         "task": task.name,

@@ -193,7 +193,7 @@ def delete_search(connection: Connection, name: str, task: str | None) -> int | 
     query = sa.select(searches.c.id).where(searches.c.name == name)
     if task is not None:
         query = query.join(tasks, tasks.c.id == searches.c.task_id).where(tasks.c.name == task)
-    ids = connection.execute(query.order_by(searches.c.task_id)).scalars().all()
+    ids = connection.execute(query).scalars().all()
     if not ids:
         return None
     count = _count_runs(connection, ids)  # before they are gone
