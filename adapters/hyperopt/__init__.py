@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .initial_design import initial_trials as initial_trials
     from .memory import curves as curves
     from .memory import meta_dataset_from_trials as meta_dataset_from_trials
+    from .memory import record as record
     from .recipes import auto as auto
     from .recipes import blended as blended
     from .recipes import ei_per_second as ei_per_second
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from .recipes import pmf as pmf
     from .recipes import surrogate as surrogate
     from .recipes import tst as tst
-    from .recording import record as record
     from .replaying import optimizer as optimizer
     from .space import PyllSpace as PyllSpace
     from .space import translate as translate
@@ -44,9 +44,8 @@ import_when_used(
         "explain": ["explain", "member_trust", "source_shares"],
         "expressions": ["expression"],
         "initial_design": ["initial_trials"],
-        "memory": ["curves", "meta_dataset_from_trials"],
+        "memory": ["curves", "meta_dataset_from_trials", "record"],
         "recipes": ["auto", "blended", "ei_per_second", "gbqr", "pmf", "surrogate", "tst"],
-        "recording": ["record"],
         "replaying": ["optimizer"],
         "space": ["PyllSpace", "translate"],
         "trials": ["INITIAL_DESIGN"],
