@@ -26,11 +26,10 @@ from automl_plugins.records.trial import as_number
 from automl_plugins.streams import Streams
 
 from ._arms import Split, Values
-from ._pool import Pool, Workers
 from ._private import all_documents, load
 from ._pulls import Cost
 from ._pyll import choices, labels
-from ._run import EarlyStop, Run
+from ._run import EarlyStop, Pool, Run, Workers
 from .algos import Boasf, boasf
 from .suggest import Suggest
 from .trials import check_labels, check_trials, values_of
