@@ -9,7 +9,7 @@ means what.
 
 from importlib.metadata import version
 
-from ._versions import refuse_outdated_dependencies
+from ._imports import refuse_outdated_dependencies
 
 refuse_outdated_dependencies()
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from automl_plugins import __version__
-from automl_plugins._versions import require
+from automl_plugins._imports import require
 from automl_plugins.addresses import check_exists, hint_of_database
 from automl_plugins.formats import align_columns, one_line
 from automl_plugins.records.trial import Status, count_statuses

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from automl_plugins._versions import require
+from automl_plugins._imports import require
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _LATEX = {

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins._versions import OutdatedError
+from automl_plugins._imports import OutdatedError
 from automl_plugins.addresses import check_exists, hint_of_database
 from automl_plugins.records.search import Search
 from automl_plugins.records.task_record import TaskRecord

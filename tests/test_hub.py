@@ -15,7 +15,7 @@ import optunahub
 import pytest
 from automl_plugins.adapters import optuna as installed
 
-from automl_plugins._versions import lower_bounds
+from automl_plugins._imports import lower_bounds
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "package"

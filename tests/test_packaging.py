@@ -227,7 +227,7 @@ def test_missing_framework_gives_one_helpful_sentence(framework: str, tmp_path: 
 
 BROKEN = """
 import sys
-from automl_plugins._versions import require
+from automl_plugins._imports import require
 sys.path.insert(0, sys.argv[1])
 try:
     require("broken_framework", needed_by="this", extra="broken")

@@ -56,7 +56,7 @@ RUNS_CODE = re.compile(
     r"(load|loads|open|Unpickler|full_load|unsafe_load)|(.*\.)?read_pickle|Unpickler)"
 )
 # By names of the code, or that the user calls a method by: none of a file that is read.
-IMPORTS = ["_arguments", "_drawing", "_lazy", "_versions", "frameworks", "replaying"]
+IMPORTS = ["_arguments", "_drawing", "_imports", "frameworks", "replaying"]
 # Hyperopt's own file of trials, which only ``boasf_fmin(trials_save_file=...)`` reads.
 ALLOWED = {("adapters/hyperopt/_private.py", "pickler.load")}
 

@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from automl_plugins._lazy import import_when_used
-from automl_plugins._versions import require
+from automl_plugins._imports import import_when_used, require
 
 require("hyperopt", needed_by=__name__, extra="hyperopt")
 

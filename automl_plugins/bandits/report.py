@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 
 from automl_plugins._arguments import check_choice
-from automl_plugins._versions import require
+from automl_plugins._imports import require
 from automl_plugins.arrays import FloatArray
 from automl_plugins.formats import MARKDOWN, align_columns, format_count, one_line
 from automl_plugins.records.trial import Status

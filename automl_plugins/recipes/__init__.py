@@ -7,7 +7,7 @@ This is the only place of their defaults. All recipes take ``n_startup``, ``n_ca
 
 from typing import TYPE_CHECKING
 
-from automl_plugins._lazy import import_when_used
+from automl_plugins._imports import import_when_used
 
 if TYPE_CHECKING:
     from .auto import auto as auto

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from automl_plugins._arguments import check_choice, check_flag, check_integer, repeated
-from automl_plugins._versions import require
+from automl_plugins._imports import require
 from automl_plugins.frameworks import Method, Problem
 from automl_plugins.records.search import COLUMNS, Search, search_frame
 from automl_plugins.records.trial import Trial, column_of

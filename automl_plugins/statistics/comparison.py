@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from automl_plugins._arguments import check_choice, check_flag
-from automl_plugins._versions import require
+from automl_plugins._imports import require
 from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.formats import format_budget, format_count, format_number, join_names
 from automl_plugins.records.trial import as_number

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from automl_plugins._lazy import import_when_used
+from automl_plugins._imports import import_when_used
 
 if TYPE_CHECKING:
     from automl_plugins.surrogates.averaged_process import AveragedProcess as AveragedProcess

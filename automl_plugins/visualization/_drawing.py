@@ -8,7 +8,7 @@ from importlib import import_module
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
-from automl_plugins._versions import require
+from automl_plugins._imports import require
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

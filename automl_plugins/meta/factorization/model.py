@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins._arguments import check_choice, check_finite, check_integer
-from automl_plugins._versions import require
+from automl_plugins._imports import require
 from automl_plugins.addresses import as_path, replacing
 from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.factorization.processes import (

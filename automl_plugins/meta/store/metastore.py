@@ -15,7 +15,7 @@ import numpy as np
 from ConfigSpace import ConfigurationSpace
 
 from automl_plugins._arguments import check_finite, check_kind
-from automl_plugins._versions import require
+from automl_plugins._imports import require
 from automl_plugins.addresses import as_path
 from automl_plugins.meta.alignment import AlignOptions
 from automl_plugins.meta.dataset import MetaDataset
