@@ -17,8 +17,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins.arrays import BoolArray, FloatArray, IntArray
-from automl_plugins.records.checks import check_seconds, check_shape, refuse_rows
+from automl_plugins.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    check_seconds,
+    check_shape,
+    refuse_rows,
+)
 from automl_plugins.records.scores import HUGE, tame
 from automl_plugins.records.trial import LONGEST, Status, count_statuses
 

@@ -12,7 +12,7 @@ import numpy as np
 from ConfigSpace import ConfigurationSpace
 
 from automl_plugins._arguments import check_kind, refuse_foreign, repeated
-from automl_plugins.arrays import BoolArray, FloatArray, IntArray
+from automl_plugins.arrays import BoolArray, FloatArray, IntArray, check_shape
 from automl_plugins.meta.alignment import AlignOptions, align
 from automl_plugins.meta.coverage import Coverage, MemoryMismatch
 from automl_plugins.meta.readings import Reading, doubt_edges, read_runs
@@ -24,7 +24,6 @@ from automl_plugins.meta.tasks import (
     read_meta_features,
     update_known,
 )
-from automl_plugins.records.checks import check_shape
 from automl_plugins.records.scores import tame
 from automl_plugins.records.task_record import TaskRecord, as_records
 from automl_plugins.records.trial import Status, known_seconds

@@ -16,8 +16,7 @@ import numpy as np
 from ConfigSpace import ConfigurationSpace
 
 from automl_plugins._arguments import check_kind
-from automl_plugins.arrays import FloatArray
-from automl_plugins.records.checks import refuse_rows
+from automl_plugins.arrays import FloatArray, refuse_rows
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.choices import DECODERS, ENCODERS
 from automl_plugins.spaces.values import choices_of, plain

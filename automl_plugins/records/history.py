@@ -10,8 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from automl_plugins.arrays import FARTHEST, BoolArray, FloatArray, IntArray
-from automl_plugins.records.checks import check_seconds, check_shape, refuse_rows
+from automl_plugins.arrays import (
+    FARTHEST,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    check_seconds,
+    check_shape,
+    refuse_rows,
+)
 from automl_plugins.records.trial import Columns, Status, count_statuses, known_seconds
 
 _NO_CURVE: Mapping[float, float] = MappingProxyType({})  # one for all rows, so read only

@@ -12,10 +12,10 @@ import numpy as np
 from ConfigSpace import ConfigurationSpace
 
 from automl_plugins._arguments import check_flag, check_kind, describe, repeated
-from automl_plugins.arrays import FloatArray, IntArray
-from automl_plugins.records.checks import (
+from automl_plugins.arrays import (
+    FloatArray,
+    IntArray,
     as_floats,
-    check_configuration,
     check_seconds,
     check_shape,
     refuse_rows,
@@ -327,3 +327,12 @@ def float_column(frame: pd.DataFrame, name: str) -> FloatArray:
     except (TypeError, ValueError, OverflowError):
         remedy = f"; pandas.to_numeric(frame[{name!r}], errors='coerce') makes the others NaN"
         return as_floats(column.tolist(), f"Column {name!r}", remedy)
+
+
+def check_configuration(what: str, row: int, configuration: object) -> None:
+    """Raise TypeError for a configuration that is not values by name."""
+    if not isinstance(configuration, Mapping):
+        raise TypeError(
+            f"{what}: configurations are values by name, such as {{'C': 1.0}}; row {row} has"
+            f" {configuration!r}."
+        )

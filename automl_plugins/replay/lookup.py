@@ -12,7 +12,7 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from scipy.spatial.distance import cdist
 
 from automl_plugins.arrays import FloatArray
-from automl_plugins.records.checks import check_configuration
+from automl_plugins.records.task_record import check_configuration
 from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import ABSENT, encoder, kind_of, reader, values_of
 from automl_plugins.spaces.vector_space import VectorSpace

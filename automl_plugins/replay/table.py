@@ -14,9 +14,15 @@ import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
 from automl_plugins._arguments import check_flag, check_kind, repeated
-from automl_plugins.arrays import BoolArray, FloatArray, IntArray
+from automl_plugins.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_floats,
+    check_seconds,
+    check_shape,
+)
 from automl_plugins.frameworks import searches_of
-from automl_plugins.records.checks import as_floats, check_seconds, check_shape
 from automl_plugins.records.task_record import float_column, parameter_columns
 from automl_plugins.records.trial import violates
 from automl_plugins.replay.frames import cells_of, check_values, frame_of, infer_space

@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr, ndtr
 
-from automl_plugins.arrays import FloatArray, IndexArray
-from automl_plugins.records.checks import check_shape, refuse_rows
+from automl_plugins.arrays import FloatArray, IndexArray, check_shape, refuse_rows
 from automl_plugins.spaces.vector_space import VectorSpace
 
 S = TypeVar("S")

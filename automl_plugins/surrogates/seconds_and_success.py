@@ -29,8 +29,7 @@ from sklearn.tree import ExtraTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins._arguments import check_finite, check_integer
-from automl_plugins.arrays import BoolArray, FloatArray
-from automl_plugins.records.checks import check_seconds, check_shape
+from automl_plugins.arrays import BoolArray, FloatArray, check_seconds, check_shape
 from automl_plugins.records.scores import HUGE
 from automl_plugins.surrogates.averaged_process import AveragedProcess
 from automl_plugins.surrogates.base import as_features, as_training, informative_rows

@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 from scipy.stats import kendalltau
 
 from automl_plugins._arguments import check_finite
-from automl_plugins.arrays import FloatArray
+from automl_plugins.arrays import FloatArray, as_floats, check_shape
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.designs.design import Design, align_memory, make_design
 from automl_plugins.meta.designs.performance import (
@@ -22,7 +22,6 @@ from automl_plugins.meta.designs.performance import (
     predict,
 )
 from automl_plugins.meta.tasks import TaskDescription, TaskFeatures, by_distance
-from automl_plugins.records.checks import as_floats, check_shape
 from automl_plugins.records.scores import rescale
 from automl_plugins.spaces.choices import ENCODERS
 from automl_plugins.surrogates.base import expected_improvement
