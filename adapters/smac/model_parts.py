@@ -30,7 +30,7 @@ from automl_plugins.surrogates.base import (
 )
 
 from ._private import Model, space_of
-from .description import describe
+from .continuing import describe
 from .encoders import as_bad_as_the_worst
 
 _logger = logging.getLogger("smac.automl_plugins")

@@ -27,8 +27,7 @@ from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
 from ._private import Selector
-from .continuing import SUGGESTED
-from .description import describe
+from .continuing import SUGGESTED, describe
 from .rows import Rows
 from .trials import adopt, canonical, check_one_objective, read_note, write_note
 

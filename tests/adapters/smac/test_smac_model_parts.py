@@ -19,7 +19,7 @@ from automl_plugins.adapters.smac import (
     QuantileBound,
     SurrogateModel,
 )
-from automl_plugins.adapters.smac.description import describe
+from automl_plugins.adapters.smac.continuing import describe
 from automl_plugins.adapters.smac.trials import canonical
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
 from ConfigSpace.hyperparameters import BetaFloatHyperparameter, NormalFloatHyperparameter
