@@ -8,8 +8,6 @@ require("smac", needed_by=__name__, extra="smac")
 
 if TYPE_CHECKING:
     from .adapter import ADAPTER as ADAPTER
-    from .encoders import CostAndSecondsEncoder as CostAndSecondsEncoder
-    from .encoders import CostEncoder as CostEncoder
     from .facades import AutoFacade as AutoFacade
     from .facades import GBQRFacade as GBQRFacade
     from .initial_design import KNNInitialDesign as KNNInitialDesign
@@ -17,6 +15,8 @@ if TYPE_CHECKING:
     from .memory import RecordCallback as RecordCallback
     from .memory import curves as curves
     from .memory import meta_dataset_from_runhistory as meta_dataset_from_runhistory
+    from .model_parts import CostAndSecondsEncoder as CostAndSecondsEncoder
+    from .model_parts import CostEncoder as CostEncoder
     from .model_parts import EIPerSecond as EIPerSecond
     from .model_parts import QuantileBound as QuantileBound
     from .model_parts import SurrogateModel as SurrogateModel
@@ -30,11 +30,16 @@ import_when_used(
     __name__,
     {
         "adapter": ["ADAPTER"],
-        "encoders": ["CostAndSecondsEncoder", "CostEncoder"],
         "facades": ["AutoFacade", "GBQRFacade"],
         "initial_design": ["KNNInitialDesign", "MetaInitialDesign"],
         "memory": ["RecordCallback", "curves", "meta_dataset_from_runhistory"],
-        "model_parts": ["EIPerSecond", "QuantileBound", "SurrogateModel"],
+        "model_parts": [
+            "CostAndSecondsEncoder",
+            "CostEncoder",
+            "EIPerSecond",
+            "QuantileBound",
+            "SurrogateModel",
+        ],
         "proposing": [
             "ExplainCallback",
             "ProposerConfigSelector",

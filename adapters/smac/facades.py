@@ -27,8 +27,13 @@ from automl_plugins.recipes.without_memory import GBQROptions
 from automl_plugins.spaces.values import is_same_space
 
 from ._private import Facade
-from .encoders import CostAndSecondsEncoder, CostEncoder
-from .model_parts import EIPerSecond, QuantileBound, SurrogateModel
+from .model_parts import (
+    CostAndSecondsEncoder,
+    CostEncoder,
+    EIPerSecond,
+    QuantileBound,
+    SurrogateModel,
+)
 from .proposing import ExplainCallback, ProposerConfigSelector, check_random_design
 from .trials import check_one_objective
 
