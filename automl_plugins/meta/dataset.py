@@ -15,8 +15,7 @@ from automl_plugins._arguments import check_kind, refuse_foreign, repeated
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray, check_shape
 from automl_plugins.meta.alignment import AlignOptions, align
 from automl_plugins.meta.coverage import Coverage, MemoryMismatch
-from automl_plugins.meta.readings import Reading, doubt_edges, read_runs
-from automl_plugins.meta.recorded import guess_ranges
+from automl_plugins.meta.readings import Reading, doubt_edges, guess_ranges, read_runs
 from automl_plugins.meta.tasks import (
     MetaTask,
     meta_feature_names_of,
