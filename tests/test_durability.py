@@ -17,7 +17,7 @@ from sqlalchemy.dialects import postgresql
 
 from automl_plugins.meta import TaskRecord
 from automl_plugins.meta.store import MetaStore, schema
-from automl_plugins.replay.journal import Journal
+from automl_plugins.replay.csv_files import Journal
 
 
 @pytest.fixture

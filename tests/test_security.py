@@ -35,7 +35,7 @@ from automl_plugins.meta.files import read_records
 from automl_plugins.meta.sources import read_memory
 from automl_plugins.replay import read_runs
 from automl_plugins.replay.config import replay_config
-from automl_plugins.replay.journal import Journal
+from automl_plugins.replay.csv_files import Journal
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = [*(ROOT / "automl_plugins").rglob("*.py"), *(ROOT / "adapters").rglob("*.py")]

@@ -22,8 +22,7 @@ from automl_plugins.frameworks import Method, Problem
 from automl_plugins.records.search import COLUMNS, Search, search_frame
 from automl_plugins.records.trial import Trial, column_of
 
-from .csv_files import read_runs
-from .journal import Journal, Key
+from .csv_files import Journal, Key, read_runs
 from .simulation import Budget, Evaluation, Simulation, as_method, regret
 from .table import Table, notes_of
 
