@@ -113,7 +113,7 @@ class _LazyPackage(ModuleType):
 
     def __setattr__(self, name: str, value: Any) -> None:
         # Python binds a module to its package when it is loaded. Where a public name is also that
-        # of its module (``arm_report``), the public name wins.
+        # of its module (``explain``), the public name wins.
         if not (isinstance(value, ModuleType) and name in self._home):
             super().__setattr__(name, value)
 

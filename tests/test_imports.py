@@ -172,10 +172,10 @@ def test_type_checkers_and_python_find_the_same_names(package: str) -> None:
 
 def test_a_public_name_wins_over_the_module_of_that_name(monkeypatch: pytest.MonkeyPatch) -> None:
     package = import_module("automl_plugins.adapters.optuna")
-    monkeypatch.delitem(sys.modules, "automl_plugins.adapters.optuna.arm_report", raising=False)
-    monkeypatch.delitem(vars(package), "arm_report", raising=False)
-    import_module("automl_plugins.adapters.optuna.arm_report")
-    assert isinstance(package.arm_report, FunctionType)
+    monkeypatch.delitem(sys.modules, "automl_plugins.adapters.optuna.explain", raising=False)
+    monkeypatch.delitem(vars(package), "explain", raising=False)
+    import_module("automl_plugins.adapters.optuna.explain")
+    assert isinstance(package.explain, FunctionType)
 
 
 def test_a_name_that_is_none_is_an_attribute_error() -> None:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from .arm_recipes import BanditSampler as BanditSampler
     from .arm_recipes import BOASFSampler as BOASFSampler
     from .arm_recipes import WeightedModelSampler as WeightedModelSampler
-    from .arm_report import arm_report as arm_report
     from .callbacks import NoImprovement as NoImprovement
     from .callbacks import record as record
+    from .explain import arm_report as arm_report
     from .explain import explain as explain
     from .explain import member_trust as member_trust
     from .explain import source_shares as source_shares
@@ -40,9 +40,8 @@ import_when_used(
     {
         "adapter": ["ADAPTER"],
         "arm_recipes": ["BOASFSampler", "BanditSampler", "WeightedModelSampler"],
-        "arm_report": ["arm_report"],
         "callbacks": ["NoImprovement", "record"],
-        "explain": ["explain", "member_trust", "source_shares"],
+        "explain": ["arm_report", "explain", "member_trust", "source_shares"],
         "automl_plugins.proposers.explanation": ["Explanation"],
         "filtering_pruner": ["SuccessiveFilteringPruner"],
         "initial_design": ["INITIAL_DESIGN", "enqueue_initial_design"],

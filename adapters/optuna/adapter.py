@@ -3,8 +3,7 @@
 from automl_plugins.frameworks import Adapter
 
 from ._sources import read_tasks
-from .arm_report import arm_report
-from .explain import member_trust, source_shares
+from .explain import arm_report, member_trust, source_shares
 from .memory import curves, read_task, write_history
 from .replaying import optimizer
 from .space import is_space
