@@ -31,9 +31,8 @@ from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
 from ._pyll import Interval, Part, find_needed, find_switched, label_of, labels, restrict
-from ._views import ArmDomain, Place, View
 from .space import PyllSpace, translate
-from .suggest import Suggest
+from .suggest import ArmDomain, Place, Suggest, View
 from .trials import NOTE, Document, inner_note, note_of, values_of
 
 #: Active hyperparameters of a trial: value by label.

@@ -35,9 +35,8 @@ from automl_plugins.spaces.values import to_values
 from automl_plugins.streams import Streams
 
 from ._private import all_documents
-from ._views import ArmDomain, Place, source_of_view
 from .space import SearchSpace, translate
-from .suggest import Algorithm, P
+from .suggest import Algorithm, ArmDomain, P, Place, source_of_view
 from .trials import (
     NOTE,
     PROPOSAL,

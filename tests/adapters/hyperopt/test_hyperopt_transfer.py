@@ -22,8 +22,8 @@ from automl_plugins.adapters.hyperopt import (
     tst,
 )
 from automl_plugins.adapters.hyperopt._arms import arms_of
-from automl_plugins.adapters.hyperopt._views import ArmDomain
 from automl_plugins.adapters.hyperopt.proposing import NamedTrials
+from automl_plugins.adapters.hyperopt.suggest import ArmDomain
 from hyperopt import Domain, Trials, hp, rand, tpe
 from hyperopt_runs import configs, explanation, minimise
 
