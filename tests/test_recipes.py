@@ -21,7 +21,7 @@ from automl_plugins.proposers.pipelines import PipelineProposer
 from automl_plugins.proposers.proposal import Proposal, Proposer
 from automl_plugins.proposers.with_memory import SuggestedStart, WithFallback
 from automl_plugins.recipes import with_memory, without_memory
-from automl_plugins.recipes.auto import AutoOptions
+from automl_plugins.recipes.with_memory import AutoOptions
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.values import to_values

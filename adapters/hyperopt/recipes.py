@@ -30,8 +30,12 @@ from automl_plugins.surrogates import Surrogate
 from .proposing import ProposerAlgorithm
 
 if TYPE_CHECKING:
-    from automl_plugins.recipes.auto import AutoOptions
-    from automl_plugins.recipes.with_memory import BlendedOptions, PMFOptions, TSTOptions
+    from automl_plugins.recipes.with_memory import (
+        AutoOptions,
+        BlendedOptions,
+        PMFOptions,
+        TSTOptions,
+    )
 
 #: ``{name: its Trials}``, or what the recipes of the core take.
 AnyMemory = Any

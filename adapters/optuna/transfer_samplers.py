@@ -14,8 +14,12 @@ from automl_plugins.meta.sources import AUTO
 from automl_plugins.meta.tasks import describe_options
 from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.proposers.with_memory import check_fits
-from automl_plugins.recipes.auto import AutoArguments
-from automl_plugins.recipes.with_memory import BlendedArguments, PMFArguments, TSTArguments
+from automl_plugins.recipes.with_memory import (
+    AutoArguments,
+    BlendedArguments,
+    PMFArguments,
+    TSTArguments,
+)
 
 from . import _private
 from ._sources import AnySources, Sources, read_sources

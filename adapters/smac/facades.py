@@ -22,7 +22,7 @@ from automl_plugins.meta.memories import AlignedMemory
 from automl_plugins.meta.sources import AUTO, Memory
 from automl_plugins.proposers.explanation import Explanation
 from automl_plugins.recipes import auto, gbqr, gbqr_surrogate
-from automl_plugins.recipes.auto import AutoOptions
+from automl_plugins.recipes.with_memory import AutoOptions
 from automl_plugins.recipes.without_memory import GBQROptions
 from automl_plugins.spaces.values import is_same_space
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from automl_plugins._imports import import_when_used
 
 if TYPE_CHECKING:
-    from .auto import auto as auto
+    from .with_memory import auto as auto
     from .with_memory import blended as blended
     from .with_memory import pmf as pmf
     from .with_memory import tst as tst
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 import_when_used(
     __name__,
     {
-        "auto": ["auto"],
-        "with_memory": ["blended", "pmf", "tst"],
+        "with_memory": ["auto", "blended", "pmf", "tst"],
         "without_memory": [
             "ei_per_second",
             "gbqr",

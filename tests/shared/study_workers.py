@@ -26,7 +26,7 @@ from sqlalchemy.orm import Mapper
 WORKERS = 8
 IMPORTED = [  # installed ones: the server does not know where this file is
     "automl_plugins.adapters.optuna",
-    "automl_plugins.recipes.auto",
+    "automl_plugins.recipes.with_memory",
     "automl_plugins.surrogates.quantile_boosting",
     "optuna.storages._rdb.alembic",
 ]
