@@ -393,7 +393,9 @@ class ProposerSampler(SeededSampler):
         """Warn, once for each name, of what was declared and no trial has asked for."""
         if len(view.columns) < _ENOUGH:
             return
-        asked = view.columns.distributions.keys()
+        # Columns have no distribution of those with one value.
+        constant = {name for row in view.columns for name in row.constants}
+        asked = view.columns.distributions.keys() | constant
         given = ("search_space", self._search_space.keys()), ("ordinal", self._ordinal.keys())
         for argument, declared in given:
             for name in sorted(declared - asked):

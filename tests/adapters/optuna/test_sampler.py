@@ -145,6 +145,19 @@ def test_declared_names_that_no_trial_asks_for_are_said_once(
     ]
 
 
+def test_a_declared_parameter_with_one_value_is_asked_for(log: pytest.LogCaptureFixture) -> None:
+    declared = {
+        "x": FloatDistribution(0, 1),
+        "depth": IntDistribution(5, 5),
+        "size": CategoricalDistribution(["small"]),
+    }
+    sampler = GBQRSampler(seed=0, search_space=declared, ordinal={"size": ["small"]})
+    study = optuna.create_study(sampler=sampler)
+    for k in range(12):
+        study.tell(study.ask(declared), float(k))
+    assert not any("has asked for" in r.message for r in log.records)
+
+
 def test_ranges_that_move_between_trials(log: pytest.LogCaptureFixture) -> None:
     study = search(
         GBQRSampler(seed=0),
