@@ -45,12 +45,12 @@ def continuation(scenario: Scenario, known: Scenario) -> Continuation | None:
 
     Limits, the number of workers and the folder may, and what follows from limits or from a
     memory. A run keeps the suggestions with which it began: others would come in addition to those
-    that have been evaluated. If the number of workers is another one and one of the two runs on
-    Dask, the code of the objective is not compared: SMAC does not store it for Dask.
+    that have been evaluated. If one of the two runs on Dask, as with ``dask_client=`` whatever
+    ``n_workers`` is, the code of the objective is not compared: SMAC does not store it for Dask.
     """
     compared = [_compared_of(one) for one in (scenario, known)]
     runners = [one["_meta"].get("runner") for one in compared]
-    if scenario.n_workers != known.n_workers and _DASK in runners:
+    if _DASK in runners:
         for one in compared:
             del one["_meta"]["runner"]
     if compared[0] != compared[1]:

@@ -68,10 +68,10 @@ class GBQRFacade(Facade):
     ``overwrite=False``, first evaluates the trials that were running, unless the scenario has
     cutoffs; not those that ``ask`` of the same facade returned. A new facade continues the run of
     a scenario with the same ``name`` also if its ``n_trials``, ``n_workers`` or limits of time are
-    others, or its folder was moved; where one of the two has several workers, another objective is
-    not noticed. An initial design that has been evaluated stays as it is, though its size may
-    follow from the limits. One of a memory stays as the run began it, though the memory may
-    suggest others by then.
+    others, with or without a ``dask_client``, or if its folder was moved; where one of the two
+    runs on Dask, another objective is not noticed. An initial design that has been evaluated stays
+    as it is, though its size may follow from the limits. One of a memory stays as the run began
+    it, though the memory may suggest others by then.
 
     With several workers (of Dask) a trial that kills its process counts as crashed, and the search
     continues. Dask first retries it on three other workers, unless

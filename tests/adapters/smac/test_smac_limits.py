@@ -180,6 +180,15 @@ def test_the_number_of_workers_may_be_another(
     assert trials[:5] == known and len(trials) == 9
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_a_client_may_be_given_or_left_out(tmp_path: Path, first: bool, client: Client) -> None:
+    # SMAC takes the workers of a client whatever ``n_workers`` of the scenario is.
+    known = search(made(tmp_path, 5, **PROPOSED, dask_client=client if first else None))
+    again = made(tmp_path, 9, **PROPOSED, dask_client=None if first else client)
+    trials = search(again)
+    assert trials[:5] == known and len(trials) == 9
+
+
 def test_another_objective_is_noticed_with_one_worker(tmp_path: Path, client: Client) -> None:
     def changed(config: Any, seed: int = 0) -> float:
         return -target(config)
