@@ -12,7 +12,7 @@ P_F     probability of missing the best configuration, if every model is the bes
 Weighting is an empirical heuristic. The paper's theorem 1, that p ~ theta always fails less often
 than p = 1 / M, does not hold as printed: its proof needs (1 - 1 / (M theta))^K to be convex, so
 every theta <= (K + 1) / (2 M). With the paper's own 11 models and theta = 2^N, P_F is .991
-weighted and .730 uniform at K = 33, .443 and .213 at 3 000; weighting wins near K = 10 000 only.
+weighted and .730 uniform at K = 33, .443 and .213 at 3 000; weighting wins from K = 7 774 on only.
 It helps where the models with many hyperparameters are the strong ones, and costs most where a
 simple model is the best: examples/benchmarks/benchmark_weighted.py measures both.
 """

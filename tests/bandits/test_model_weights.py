@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import hypothesis.strategies as st
+import idea_pictures
 import numpy as np
 import pytest
 from ConfigSpace import (
@@ -358,6 +359,19 @@ def test_theorem_1_fails_for_the_models_of_the_paper(
     assert p_w == pytest.approx(weighted, abs=5e-4)
     assert p_u == pytest.approx(uniform, abs=5e-4)
     assert p_w == pytest.approx((1 - 1 / theta.sum()) ** n_draws)  # eq. 10
+
+
+def test_the_picture_of_the_page_shows_the_models_of_the_paper() -> None:
+    uniform, by_size = [
+        np.asarray(line.get_xydata(), dtype=np.float64)
+        for line in idea_pictures.weighted_models().axes[0].lines
+    ]
+    draws, missed = by_size.T
+    weights, theta = weights_from_counts(PAPER), 2.0 ** np.array(PAPER)
+    expected = [failure_probability(weights, theta, int(k)) for k in draws]
+    assert missed == pytest.approx(expected)
+    wins = missed < uniform[:, 1]
+    assert (wins == (draws >= 7_774)).all()
 
 
 @pytest.mark.parametrize(
