@@ -43,11 +43,11 @@ class Committee:
 
     The trust in member i is proportional to ``prior_i (1 - r_i^2)^(-tempering n / 2)``, where
     ``r_i >= 0`` is the rank correlation of the losses with its held-out predictions, and n the
-    largest number of losses that a member predicts: failed rows do not count. That is the
-    likelihood of a regression of the ranks on the predicted ranks, tempered because the errors of
-    the predictions are not independent. A member of several models has the mean of their
-    likelihoods: of many models some agree with a few losses by chance, and the mean includes those
-    that do not. Trust below 5 % becomes 0.
+    largest number of losses that a member predicts: a failed row counts only where the models
+    learn the worst loss of it. That is the likelihood of a regression of the ranks on the
+    predicted ranks, tempered because the errors of the predictions are not independent. A member
+    of several models has the mean of their likelihoods: of many models some agree with a few
+    losses by chance, and the mean includes those that do not. Trust below 5 % becomes 0.
 
     Args:
         members: Proposers by name. While all are in their start design, the first one makes it; a
