@@ -287,8 +287,9 @@ def pmf() -> Figure:
     owner: list[int] = []
     for index, found in enumerate(records.values()):
         by_task = {r.name: _losses_by_configuration(r) for r in found}
-        keys = sorted({key for losses in by_task.values() for key in losses})
-        rows += [np.array([by_task[t].get(key, np.nan) for t in tasks]) for key in keys]
+        # Not the library's default, whose numbers may depend on the data.
+        keys = sorted(set.intersection(*(set(by_task[t]) for t in tasks)))
+        rows += [np.array([by_task[t][key] for t in tasks]) for key in keys]
         owner += [index] * len(keys)
     model = MatrixFactorization(5, epochs=20, random_state=0).fit(np.array(rows))
     figure, (ax,) = make_axes()

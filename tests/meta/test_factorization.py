@@ -10,6 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import idea_pictures
 import numpy as np
 import pytest
 from scipy.optimize import check_grad
@@ -512,6 +513,12 @@ def test_a_bomb_of_arrays_is_refused(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(FactorizationFileError, match="damaged"):
             MatrixFactorization.load(path)
+
+
+def test_the_picture_of_the_page_shows_192_pipelines() -> None:
+    dots = idea_pictures.pmf().axes[0].collections
+    points = [len(np.asarray(of_learner.get_offsets())) for of_learner in dots]
+    assert points == [64, 64, 64]
 
 
 def _bomb() -> bytes:
