@@ -74,7 +74,7 @@ def is_space(thing: Any) -> bool:
     return (
         isinstance(thing, Mapping)
         and len(thing) > 0
-        and all(isinstance(value, BaseDistribution) for value in thing.values())
+        and all(isinstance(n, str) and isinstance(d, BaseDistribution) for n, d in thing.items())
     )
 
 

@@ -474,6 +474,7 @@ def test_equal_choices_are_refused(recipe: Callable[..., ArmSampler], choices: A
         ({"search_space": {"x": UNIT}}, ValueError, r"no parameter 'algorithm'.*\[\]"),
         ({"search_space": {"algorithm": UNIT}}, ValueError, "suggest_categorical"),
         ({"search_space": {"algorithm": ["svm"]}}, TypeError, "distributions by name"),
+        ({"search_space": arm_choices("a") | {1: UNIT}}, TypeError, "distributions by name"),
     ],
 )
 def test_bad_arguments_fail_at_once(arguments: dict[str, Any], error: type, words: str) -> None:

@@ -588,6 +588,11 @@ def test_a_forked_child_can_use_lightgbm() -> None:
         ),
         (lambda: GBQRSampler(search_space=["x"]), TypeError, "distributions by name"),
         (
+            lambda: GBQRSampler(search_space={1: FloatDistribution(0, 1)}),
+            TypeError,
+            r"distributions by name, .*got \{1: Float",
+        ),
+        (
             lambda: AutoSampler(constraints_func=len, multivariate=True),
             TypeError,
             r"constraints_func: .*set_constraint.*; multivariate: .*always.*; it takes memory",
