@@ -55,11 +55,19 @@ class InnerSamplers:
         if inner is not None and not isinstance(inner, BaseSampler):
             # One is made at once, so that a function that returns no sampler fails here, not
             # later.
-            made = self._make(inner, 0) if callable(inner) else inner
+            made, fault = inner, ""
+            if callable(inner):
+                try:
+                    self._make(inspect.signature(inner).bind, 0)  # as it is called
+                except TypeError as error:
+                    fault = f": {error}"
+                else:
+                    made = self._make(inner, 0)
+                    fault = f", which returns {made!r}"
             if not isinstance(made, BaseSampler):
                 raise TypeError(
                     "inner must be a sampler, a function of a seed that returns one, or None;"
-                    f" got {inner!r}" + (f", which returns {made!r}." if callable(inner) else ".")
+                    f" got {inner!r}{fault}."
                 )
             is_class = isinstance(getattr(inner, "func", inner), type)  # also in a partial
             self._proposing = made if is_class and isinstance(made, ProposerSampler) else None

@@ -466,6 +466,8 @@ def test_equal_choices_are_refused(recipe: Callable[..., ArmSampler], choices: A
         ({"arm": None}, TypeError, "name of a categorical"),
         ({"inner": "tpe"}, TypeError, "inner must be a sampler"),
         ({"inner": lambda seed: seed}, TypeError, "which returns 0"),
+        ({"inner": lambda: RandomSampler()}, TypeError, "of a seed .* too many positional"),
+        ({"inner": lambda seed, n: n}, TypeError, "of a seed .* missing a required argument: 'n'"),
         ({"cost": 3}, TypeError, "cost must be"),
         ({"reward_range": (1, 1)}, ValueError, "two different finite"),
         ({"reward_range": (0, float("nan"))}, ValueError, "two different finite"),
