@@ -182,7 +182,8 @@ class BanditSampler(ArmSampler):
             lost with the process, as always in Optuna, with a storage that is made anew and after
             16 other studies. A sampler class, or a function of a seed that returns a sampler:
             every trial gets one with its own seed, so that a resumed study continues as if it had
-            never stopped. None is Optuna's TPE with 10 random trials for each arm, fewer if there
+            never stopped. A memory is read once by ``partial(AutoSampler, "svm")``, by a function
+            at each trial. None is Optuna's TPE with 10 random trials for each arm, fewer if there
             are more than four arms. Another sampler of arms may be inside; if only some of the
             outer arms ask for its parameter, declare that in its ``search_space``.
         **options: See ``WeightedModelSampler``.
