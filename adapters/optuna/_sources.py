@@ -110,7 +110,8 @@ def read_sources(sources: AnySources | None, task: str | None = None) -> Sources
             memory = TaskMemory(sources, task=task, growing=True, logger=_logger)  # type: ignore[arg-type]
         except TypeError:
             if isinstance(sources, Mapping):
-                raise TypeError(f"{_BY_NAME}, got {describe(sources)}.") from None
+                hint = hint_of_kind(sources)
+                raise TypeError(f"{_BY_NAME}, got {describe(sources)}.{hint}") from None
             raise TypeError(
                 "memory must be optuna studies (one, several, or by name), a storage or its"
                 " address (one or several), searches of another framework in the same forms, or a"

@@ -129,7 +129,7 @@ def _read_place(memory: str | os.PathLike[str]) -> Known:
 
 
 def hint_of_kind(given: Any) -> str:
-    """What to do with a frame of runs, several names or a seed; empty for anything else."""
+    """What to do with frames of runs, several names or a seed; empty for anything else."""
     if isinstance(given, list | tuple) and given:
         texts = [item for item in given if isinstance(item, str)]
         if names := [name for name in texts if name in LEARNERS]:
@@ -139,7 +139,9 @@ def hint_of_kind(given: Any) -> str:
             return " In a list with others give the records of a memory: [*memory.records(), ...]."
         if len(texts) == len(given):
             return f" The first item is the text {given[0]!r}, which is no address of a storage."
-    if not hasattr(given, "columns"):
+    items = list(given.values()) if isinstance(given, Mapping) else given
+    frames = items if isinstance(items, list | tuple) else [items]
+    if not any(hasattr(frame, "columns") for frame in frames):
         return hint_of_seed(given)
     return (
         " TaskRecord.from_frame(frame, name=..., loss=...) makes a record of the runs on one task,"

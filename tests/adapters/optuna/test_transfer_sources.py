@@ -306,6 +306,8 @@ def test_a_name_that_no_trial_asks_for_is_a_warning(
         ("no/such/journal.log", ValueError, "no memory"),
         (["sqlite:///no/such/file.db"], ValueError, "no database"),
         (pd.DataFrame({"x": range(99)}), TypeError, r"Got <DataFrame>\. TaskRecord\.from_frame"),
+        ([pd.DataFrame({"x": [1]})], TypeError, r"Got <list of 1>\. TaskRecord\.from_frame"),
+        ({"a": pd.DataFrame({"x": [1]})}, TypeError, r"got <dict of 1>\. TaskRecord\.from_frame"),
     ],
 )
 def test_what_is_no_source(sources: Any, error: Any, match: str) -> None:
