@@ -10,14 +10,18 @@ from ConfigSpace import Configuration
 from smac import HyperparameterOptimizationFacade, Scenario
 from smac.acquisition.function import EI, EIPS
 from smac.acquisition.function.abstract_acquisition_function import AbstractAcquisitionFunction
+from smac.acquisition.maximizer import AbstractAcquisitionMaximizer
+from smac.callback import Callback
 from smac.initial_design import AbstractInitialDesign, RandomInitialDesign
+from smac.intensifier.abstract_intensifier import AbstractIntensifier
 from smac.main.config_selector import ConfigSelector
+from smac.model import AbstractModel
 from smac.model.multi_objective_model import MultiObjectiveModel
 from smac.random_design import AbstractRandomDesign, ProbabilityRandomDesign
-from smac.runhistory.encoder import RunHistoryEIPSEncoder
+from smac.runhistory.encoder import AbstractRunHistoryEncoder, RunHistoryEIPSEncoder
 from smac.utils.logging import setup_logging
 
-from automl_plugins._arguments import check_kind, refuse_foreign
+from automl_plugins._arguments import refuse_foreign
 from automl_plugins.meta.memories import AlignedMemory
 from automl_plugins.meta.sources import AUTO, Memory
 from automl_plugins.proposers.explanation import Explanation
@@ -34,7 +38,7 @@ from .model_parts import (
     QuantileBound,
     SurrogateModel,
 )
-from .proposing import ExplainCallback, ProposerConfigSelector, check_random_design
+from .proposing import ExplainCallback, ProposerConfigSelector, check_part
 from .trials import check_one_objective
 
 
@@ -101,8 +105,6 @@ class GBQRFacade(Facade):
     def __init__(self, scenario: Scenario, target_function: Any = None, **parts: Any) -> None:
         self.check_parts(parts)
         options = {name: parts.pop(name) for name in self._options if name in parts}
-        allowed = "a Scenario first, then the target function"
-        check_kind(type(self).__name__, scenario, Scenario, allowed)
         check_one_objective(type(self).__name__, scenario)
         if parts.get("multi_objective_algorithm") is not None:
             raise ValueError(
@@ -111,6 +113,11 @@ class GBQRFacade(Facade):
             )
         # None stands for SMAC's own part: nothing is replaced by it.
         parts = {name: part for name, part in parts.items() if part is not None}
+        for name, kind in _KINDS.items():
+            check_part(name, parts.get(name), kind)
+        given = parts.get("callbacks", [])
+        if not (isinstance(given, list) and all(isinstance(one, Callback) for one in given)):
+            raise TypeError(f"callbacks must be a list of SMAC's callbacks, got {given!r}.")
         selector = parts.get("config_selector")
         # A subclass may define parts instead of passing them.
         if selector is None:
@@ -169,8 +176,9 @@ class GBQRFacade(Facade):
     def check_parts(cls, parts: Mapping[str, Any]) -> None:
         """Raise TypeError for an argument that the facade does not take, or a class of parts."""
         refuse_foreign(cls.__name__, parts, [*_PARTS, *cls._options], _OF_SCENARIO)
-        callbacks = [("each of callbacks", part) for part in parts.get("callbacks") or ()]
-        for name, part in [*parts.items(), *callbacks]:
+        given = parts.get("callbacks")
+        listed = given if isinstance(given, list) else []  # a function makes those of a replay
+        for name, part in [*parts.items(), *(("each of callbacks", one) for one in listed)]:
             if isinstance(part, type):
                 raise TypeError(
                     f"{name} must be an object, got the class {part.__name__}: make one of it."
@@ -336,6 +344,17 @@ _OF_SCENARIO = {
     **dict.fromkeys(("seed", "n_trials", "n_workers"), "an argument of Scenario"),
     "cost": "SMAC measures the seconds: per_second=True",
 }
+#: What each part is, by name.
+_KINDS: dict[str, type] = {
+    "model": AbstractModel,
+    "acquisition_function": AbstractAcquisitionFunction,
+    "acquisition_maximizer": AbstractAcquisitionMaximizer,
+    "runhistory_encoder": AbstractRunHistoryEncoder,
+    "initial_design": AbstractInitialDesign,
+    "random_design": AbstractRandomDesign,
+    "intensifier": AbstractIntensifier,
+    "config_selector": ConfigSelector,
+}
 _MODEL_PARTS = ("acquisition_function", "acquisition_maximizer", "model", "runhistory_encoder")
 
 
@@ -352,7 +371,6 @@ def _check_fits(
         )
     if not is_same_space(selector.scenario.configspace, scenario.configspace):
         raise ValueError("config_selector was made for another search space.")
-    check_random_design(design)
     if design is not None and selector.random_design not in (None, design):
         raise ValueError("random_design was given twice: to the facade and to its selector.")
 

@@ -16,7 +16,13 @@ from smac.runhistory import TrialKey, TrialValue
 from smac.runhistory.encoder import AbstractRunHistoryEncoder
 
 from automl_plugins import surrogates
-from automl_plugins._arguments import check_choice, check_finite, check_integer, check_share
+from automl_plugins._arguments import (
+    check_choice,
+    check_finite,
+    check_integer,
+    check_kind,
+    check_share,
+)
 from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.acquisition import (
     fade_exponent,
@@ -165,7 +171,7 @@ class SurrogateModel(Model):
         seed: Seed of the fits, which are then reproducible.
 
     Raises:
-        TypeError: For a surrogate without ``fit`` and ``predict``.
+        TypeError: For anything but a search space, a surrogate without ``fit`` and ``predict``.
 
     Example::
 
@@ -182,6 +188,8 @@ class SurrogateModel(Model):
         pca_components: int | None = 7,
         seed: int = 0,
     ) -> None:
+        allowed = "a search space first, scenario.configspace, then the surrogate"
+        check_kind(type(self).__name__, configspace, ConfigurationSpace, allowed)
         surrogate = gbqr_surrogate() if surrogate is None else surrogate
         check_surrogate(surrogate)
         super().__init__(configspace, instance_features, pca_components, seed)

@@ -98,7 +98,7 @@ class ProposerConfigSelector(Selector):
                 f" got {proposer!r}."
             )
         check_integer("min_trials", min_trials, 1, optional=True)
-        check_random_design(random_design)
+        check_part("random_design", random_design, AbstractRandomDesign)
         self.space = VectorSpace(scenario.configspace)
         enough = 1 + self.space.depth if min_trials is None else min_trials
         super().__init__(scenario, retrain_after=1, min_trials=enough)
@@ -238,10 +238,13 @@ class ProposerConfigSelector(Selector):
         return int(self.space.keys(canonical(config, self.space.space)[None])[0])
 
 
-def check_random_design(design: Any) -> None:
-    """Raise TypeError for what is neither a random design of SMAC's nor None."""
-    if not isinstance(design, AbstractRandomDesign | None):
-        raise TypeError(f"random_design must be one of SMAC's, got {design!r}.")
+def check_part(name: str, part: Any, kind: type) -> None:
+    """Raise TypeError for what is neither a part of SMAC's of this kind nor None."""
+    if not isinstance(part, kind | None):
+        raise TypeError(
+            f"{name} must be one of SMAC's, got {part!r}: pass an {kind.__name__}, such as"
+            f" get_{name}(scenario) of a facade returns."
+        )
 
 
 class ExplainCallback(Callback):
@@ -252,6 +255,9 @@ class ExplainCallback(Callback):
     Args:
         selector: The selector that proposes.
 
+    Raises:
+        TypeError: For anything but a ``ProposerConfigSelector``.
+
     Example::
 
         selector = ProposerConfigSelector(scenario, tst("lightgbm", task="iris"))
@@ -261,6 +267,8 @@ class ExplainCallback(Callback):
     """
 
     def __init__(self, selector: ProposerConfigSelector) -> None:
+        allowed = "the ProposerConfigSelector of the facade"
+        check_kind(type(self).__name__, selector, ProposerConfigSelector, allowed)
         super().__init__()
         self.selector = selector
 

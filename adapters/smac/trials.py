@@ -18,6 +18,7 @@ from smac import RunHistory, Scenario
 from smac.facade.abstract_facade import AbstractFacade
 from smac.runhistory import StatusType, TrialKey, TrialValue
 
+from automl_plugins._arguments import check_kind
 from automl_plugins.addresses import as_path
 from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.files import DAMAGE
@@ -138,7 +139,8 @@ class Run:
 
 
 def check_one_objective(who: str, scenario: Scenario) -> None:
-    """Raise ValueError for a scenario with several objectives; ``who`` takes one."""
+    """Raise ValueError for a scenario with several objectives, TypeError for anything else."""
+    check_kind(who, scenario, Scenario, "a Scenario first")
     if (n := scenario.count_objectives()) > 1:
         raise ValueError(
             f"{who} takes one objective, the scenario has {n}: {scenario.objectives}. Combine"

@@ -14,6 +14,7 @@ from automl_plugins.adapters.smac import (
     CostAndSecondsEncoder,
     CostEncoder,
     EIPerSecond,
+    ExplainCallback,
     GBQRFacade,
     ProposerConfigSelector,
     QuantileBound,
@@ -490,6 +491,50 @@ def test_combinations_that_make_no_sense(
         facade(tmp_path, **parts)
 
 
-def test_what_is_no_random_design_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="random_design must be one of SMAC's, got 'x'"):
-        facade(tmp_path, Watched(), random_design="x")
+@pytest.mark.parametrize(
+    ("part", "given"),
+    [
+        *(("model", model) for model in (RandomForest(), "gbqr")),
+        *(("random_design", "x"), ("initial_design", [1]), ("config_selector", gbqr())),
+        *(("intensifier", "hyperband"), ("runhistory_encoder", "log")),
+        *(("acquisition_function", "ei"), ("acquisition_maximizer", "local")),
+    ],
+)
+def test_what_is_no_part_of_smacs_is_refused(tmp_path: Path, part: str, given: Any) -> None:
+    with pytest.raises(TypeError, match=rf"^{part} must be one of SMAC's, got .*get_{part}\("):
+        facade(tmp_path, **{part: given})
+
+
+@pytest.mark.parametrize("given", [StopAfter(3), "log", [3]])
+def test_what_is_no_list_of_callbacks_is_refused(tmp_path: Path, given: Any) -> None:
+    with pytest.raises(TypeError, match=r"callbacks must be a list of SMAC's callbacks, got "):
+        facade(tmp_path, callbacks=given)
+
+
+def test_a_replay_makes_callbacks_for_each_search() -> None:
+    optimizer(GBQRFacade, callbacks=lambda run: [StopAfter(3)])  # which was iterated over
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        GBQRFacade,
+        CostEncoder,
+        partial(ProposerConfigSelector, proposer=gbqr()),
+        GBQRFacade.get_config_selector,
+        GBQRFacade.get_runhistory_encoder,
+    ],
+)
+def test_what_takes_a_scenario_says_so(make: Any) -> None:
+    with pytest.raises(TypeError, match="takes a Scenario first; got <ConfigurationSpace"):
+        make(search_space())
+
+
+def test_a_model_takes_the_space_of_the_scenario(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"SurrogateModel takes .* scenario\.configspace, .* got "):
+        SurrogateModel(scenario(tmp_path))
+
+
+def test_explanations_need_a_selector_that_has_them(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="takes the ProposerConfigSelector of the facade; got"):
+        ExplainCallback(ConfigSelector(scenario(tmp_path)))
