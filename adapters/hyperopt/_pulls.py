@@ -25,6 +25,7 @@ from .trials import (
     FINISHED,
     UNFINISHED,
     Document,
+    check_labels,
     check_trials,
     has_changed,
     note_of,
@@ -123,7 +124,7 @@ def read_pulls(
     trials: Trials,
     arms: Arms,
     *,
-    expr: Any = None,
+    domain: Domain | None = None,
     cost: Cost = None,
     reward_range: tuple[float, float] | None = None,
     new: Sequence[Document] = (),
@@ -132,20 +133,21 @@ def read_pulls(
     """Read the trials as pulls; cancelled trials and those outside all arms are left out.
 
     A trial is read again only if its state or its result has changed. Points that a user gives may
-    have labels of all branches; with ``expr``, the search space, only the active ones are part of
-    the configuration. ``cost`` gives the seconds of a finished trial, see ``charge``; ``new`` are
-    trials that are not inserted yet. Unless ``all_alive``, the worker of a trial that many others
-    have overtaken is presumed dead.
+    have labels of all branches; with the ``domain`` only the active ones are part of the
+    configuration, and trials of another search space are a ValueError. ``cost`` gives the seconds
+    of a finished trial, see ``charge``; ``new`` are trials that are not inserted yet. Unless
+    ``all_alive``, the worker of a trial that many others have overtaken is presumed dead.
     """
-    read = _rows_read(trials, arms, cost, inactive=expr is None)
+    read = _rows_read(trials, arms, cost, inactive=domain is None)
     documents = [*all_documents(trials), *new]
     rows = []
     for document in documents:
         row = read.get(document["tid"])
         if row is None or row.document is not document or has_changed(document, row.source):
             values = values_of(document)
-            if expr is not None:
-                values = active_among(values, expr)
+            if domain is not None:
+                check_labels(f"Trial {document['tid']}", values, domain.params)
+                values = active_among(values, domain.expr)
             arm = arms.find(values)
             if arm is None or document["state"] not in UNFINISHED + FINISHED:
                 continue
@@ -232,17 +234,16 @@ def arm_report(
 
     Raises:
         TypeError: For anything but trials.
-        ValueError: If the space has no such choice, or is needed.
+        ValueError: If the space has no such choice, is needed, or is not that of the trials.
     """
     check_trials("arm_report", trials)
     documents = all_documents(trials)
     search = last_search(documents) if label is None and split is None else None
-    expr = None
+    domain = None
     if search is not None:
         arms = Arms.from_dict(search["arms"])
     elif space is not None:
         domain = Domain(None, space, pass_expr_memo_ctrl=False)
-        expr = domain.expr
         arms = arms_of(domain, label=label, split=split, max_arms=max_arms).arms
     else:
         raise ValueError(
@@ -251,7 +252,7 @@ def arm_report(
     if cost is None and search is not None:
         cost = search.get("cost")
     situation = read_pulls(
-        trials, arms, expr=expr, cost=cost, reward_range=loss_range(reward_range)
+        trials, arms, domain=domain, cost=cost, reward_range=loss_range(reward_range)
     )
     rounds = [] if search is None else read_rounds(documents, search)
     return ArmReport.from_pulls(

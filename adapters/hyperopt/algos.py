@@ -121,11 +121,14 @@ class ArmMethod(ABC):
         return new
 
     def read(self, domain: Domain, trials: Trials, new: Sequence[Document] = ()) -> Situation:
-        """All trials as pulls, including ``new`` ones that are not inserted yet."""
+        """All trials as pulls, including ``new`` ones that are not inserted yet.
+
+        ValueError for trials of another search space.
+        """
         return read_pulls(
             trials,
             self.space(domain).arms,
-            expr=domain.expr,
+            domain=domain,
             cost=self.cost,
             reward_range=self.reward_range,
             new=new,

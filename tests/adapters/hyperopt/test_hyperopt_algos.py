@@ -412,3 +412,26 @@ def test_the_configurations_of_an_arm_are_listed_once(monkeypatch: pytest.Monkey
     where = hp.choice("model", [{"x": hp.randint("x", 12)}, {"y": hp.randint("y", 8)}])
     trials = search(bandit(inner="random"), 30, where=where, fn=lambda c: 0.5)
     assert len(trials) == 20 and n_listed == 20
+
+
+# --- trials of a search before ------------------------------------------------------------------
+
+ALL = pytest.mark.parametrize("algo", [weighted, bandit(inner="random"), boasf(max_evals=20)])
+
+
+@ALL
+def test_trials_of_another_space_are_refused(algo: Any) -> None:
+    other = hp.choice("other", [{"x": hp.uniform("x", 0, 1)}, {}])
+    trials = search(weighted, 4, where=other, fn=lambda config: -1.0)
+    with pytest.raises(ValueError, match=r"Trial 0 has the labels .*; the search space has "):
+        search(algo, 8, trials=trials)
+    assert len(trials) == 4
+
+
+@ALL
+def test_trials_of_a_space_that_was_changed_are_continued(algo: Any) -> None:
+    trials = pickle.loads(pickle.dumps(search(tpe.suggest, 8)))
+    svm = {"type": "svm", "C": hp.loguniform("C", -9, 9), "kernel": {"k": "lin"}}
+    forest = {"type": "rf", "depth": hp.uniformint("depth", 1, 90), "m": hp.uniform("m", 0, 1)}
+    search(algo, 12, where=hp.choice("model", [svm, forest]), trials=trials)
+    assert len(trials) == 12
