@@ -21,7 +21,7 @@ from smac.random_design import AbstractRandomDesign, ProbabilityRandomDesign
 from smac.runhistory.encoder import AbstractRunHistoryEncoder, RunHistoryEIPSEncoder
 from smac.utils.logging import setup_logging
 
-from automl_plugins._arguments import refuse_foreign
+from automl_plugins._arguments import check_share, refuse_foreign
 from automl_plugins.meta.memories import AlignedMemory
 from automl_plugins.meta.sources import AUTO, Memory
 from automl_plugins.proposers.explanation import Explanation
@@ -39,7 +39,7 @@ from .model_parts import (
     SurrogateModel,
 )
 from .proposing import ExplainCallback, ProposerConfigSelector, check_part
-from .trials import check_one_objective
+from .trials import check_configurations, check_one_objective
 
 
 class GBQRFacade(Facade):
@@ -250,7 +250,8 @@ class GBQRFacade(Facade):
         """
         if n_configs is None:
             n_configs = n_configs_per_hyperparameter * len(scenario.configspace)
-        more = list(additional_configs or [])  # SMAC adds the default configuration to it
+        # A new list, for SMAC adds the default configuration to it.
+        more = check_configurations(additional_configs or [])
         if n_configs == 0:
             return RandomInitialDesign(scenario, n_configs=0, additional_configs=more)
         return HyperparameterOptimizationFacade.get_initial_design(
@@ -262,6 +263,7 @@ class GBQRFacade(Facade):
         scenario: Scenario, *, probability: float = 0.0
     ) -> ProbabilityRandomDesign:
         """No random configurations, unless asked for."""
+        check_share("probability", probability)
         return ProbabilityRandomDesign(probability, seed=scenario.seed)
 
 

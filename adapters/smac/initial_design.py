@@ -6,7 +6,7 @@ import logging
 from collections.abc import Collection
 from typing import Any, TypedDict, Unpack
 
-from ConfigSpace import Configuration, ConfigurationSpace
+from ConfigSpace import Configuration
 from smac import Scenario
 from smac.initial_design import AbstractInitialDesign, SobolInitialDesign
 
@@ -26,7 +26,7 @@ from automl_plugins.records.trial import finite_or_none
 from automl_plugins.spaces.values import as_configuration, to_values
 
 from .continuing import SUGGESTED
-from .trials import adopt
+from .trials import adopt, check_configurations
 
 _logger = logging.getLogger("smac.automl_plugins")
 
@@ -110,7 +110,8 @@ class MetaInitialDesign(AbstractInitialDesign):
         space = scenario.configspace
         ratio = 1.0 if max_ratio is None else max_ratio
         check_share("max_ratio", ratio)
-        additional = _check_configurations(additional_configs or [], space)
+        given = check_configurations(additional_configs or [])
+        additional = _distinct([adopt(config, space) for config in given])
         usual = _usual(scenario, default, seed)
         k = n_suggestions(mode, len(usual), n_configs)
         k = min(k, _MOST) if n_configs is None else k
@@ -252,16 +253,6 @@ def _usual(
     if any(config.config_space != scenario.configspace for config in found):
         raise ValueError("default is an initial design for another search space.")
     return [adopt(config, scenario.configspace) for config in found]
-
-
-def _check_configurations(configs: Any, space: ConfigurationSpace) -> list[Configuration]:
-    """Configurations of ``space`` with the values of those given, each once."""
-    if not all(isinstance(config, Configuration) for config in configs):
-        raise TypeError(
-            "additional_configs must be a list of configurations, such as"
-            f" Configuration(scenario.configspace, values), got {configs!r}."
-        )
-    return _distinct([adopt(config, space) for config in configs])
 
 
 def _distinct(configs: list[Configuration]) -> list[Configuration]:

@@ -293,3 +293,13 @@ def adopt(config: Configuration, space: ConfigurationSpace) -> Configuration:
     made = as_configuration(space, config.get_array() if own else canonical(config, space))
     made.origin = config.origin
     return made
+
+
+def check_configurations(configs: Any) -> list[Configuration]:
+    """A new list of the configurations; TypeError if something else is among them."""
+    if not all(isinstance(config, Configuration) for config in configs):
+        raise TypeError(
+            "additional_configs must be a list of configurations, such as"
+            f" Configuration(scenario.configspace, values), got {configs!r}."
+        )
+    return [*configs]

@@ -538,3 +538,16 @@ def test_a_model_takes_the_space_of_the_scenario(tmp_path: Path) -> None:
 def test_explanations_need_a_selector_that_has_them(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="takes the ProposerConfigSelector of the facade; got"):
         ExplainCallback(ConfigSelector(scenario(tmp_path)))
+
+
+@pytest.mark.parametrize("kind", ["one", "values"])
+def test_what_is_no_list_of_configurations_is_refused(tmp_path: Path, kind: str) -> None:
+    config = search_space().sample_configuration()
+    given: Any = config if kind == "one" else [dict(config)]
+    with pytest.raises(TypeError, match="additional_configs must be a list of configurations"):
+        GBQRFacade.get_initial_design(scenario(tmp_path), additional_configs=given)
+
+
+def test_a_probability_is_no_percentage(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"probability must be a number in \[0, 1\], got 20"):
+        GBQRFacade.get_random_design(scenario(tmp_path), probability=20)
