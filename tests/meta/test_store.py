@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import pickle
+import sqlite3
 import time
 import unittest.mock
 from collections.abc import Callable, Iterator
@@ -366,6 +367,25 @@ def test_deleting_a_search(store: MetaStore) -> None:
     assert [(i.task, i.search) for i in store.searches()] == [("iris", "a"), ("wine", "b")]
     assert store.delete_search("b") == 5
     assert [t.name for t in store.tasks()] == ["iris", "wine"]
+
+
+def test_more_searches_than_sqlite_takes_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def limit(raw: sqlite3.Connection, _: object) -> None:
+        raw.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 20)  # 32 766 unless built otherwise
+
+    monkeypatch.setattr(rows, "_MOST_SEARCHES", 10)
+    with MetaStore(tmp_path / "runs.db") as store:
+        for i in range(30):
+            one = TaskRecord(f"task {i}", [{"x": 1}], np.array([0.1]), space=space(i + 2))
+            store.add(one, search="same")
+        sa.event.listen(store._database._connect().engine, "connect", limit)
+        store.close()
+        known = store.records()
+        assert [found.space for found in known] == [space(i + 2) for i in range(30)]
+        assert store.delete_search("same") == 30
+        assert not any(contents(store)[table] for table in TABLES[1:])
 
 
 def test_what_is_deleted_is_not_in_the_file(tmp_path: Path) -> None:

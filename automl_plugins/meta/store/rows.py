@@ -42,7 +42,7 @@ from .connection import StoreError
 from .schema import runs, searches, spaces, tasks
 
 _MOST_ROWS = 10_000  # read at once, unless one search has more
-# SQLite before 3.32 takes 999 variables in a statement.
+# SQLite takes 32 766 variables in a statement, unless it was built with another limit.
 _MOST_SEARCHES = 500  # asked for at once
 
 # --- writing --------------------------------------------------------------------------------
@@ -193,16 +193,15 @@ def delete_search(connection: Connection, name: str, task: str | None) -> int | 
     query = sa.select(searches.c.id).where(searches.c.name == name)
     if task is not None:
         query = query.join(tasks, tasks.c.id == searches.c.task_id).where(tasks.c.name == task)
-    ids = connection.execute(query).scalars().all()
-    if not ids:
+    if connection.execute(query).first() is None:
         return None
-    count = _count_runs(connection, ids)  # before they are gone
-    connection.execute(searches.delete().where(searches.c.id.in_(ids)))
+    count = _count_runs(connection, query)  # before they are gone
+    connection.execute(searches.delete().where(searches.c.id.in_(query)))
     _delete_unused_spaces(connection)
     return count
 
 
-def _count_runs(connection: Connection, ids: Any) -> int:
+def _count_runs(connection: Connection, ids: sa.Select[int]) -> int:
     query = sa.select(sa.func.count()).select_from(runs).where(runs.c.search_id.in_(ids))
     return int(connection.execute(query).scalar_one())
 
@@ -349,9 +348,13 @@ def _counts(connection: Connection, ids: Sequence[int] | None = None) -> dict[in
 
 
 def _read_spaces(connection: Connection, ids: Collection[int]) -> dict[int, Any]:
-    found = connection.execute(sa.select(spaces).where(spaces.c.id.in_(sorted(ids))))
+    query = sa.select(spaces)
+    if len(ids) <= _MOST_SEARCHES:
+        query = query.where(spaces.c.id.in_(sorted(ids)))
     known = {}
-    for row in found:
+    for row in connection.execute(query):
+        if row.id not in ids:
+            continue
         if digest(row.space) != row.digest:
             raise ValueError(f"the search space {row.id} has another digest than it had")
         known[row.id] = parse_space(json.loads(row.space))
