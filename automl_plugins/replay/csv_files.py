@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 Key = tuple[str, str, int]  # table, method, seed
 
+_PACKED = (".gz", ".bz2", ".zip", ".xz", ".zst", ".tar")  # which pandas unpacks by their names
+
 _NUMBERS = ("seconds", "loss", "best", "regret", "step", "overhead")
 _RUN_COLUMNS = "table, method, seed, trial and loss"
 _NAMELESS = re.compile(r"Unnamed: \d+")  # as pandas calls it
@@ -198,7 +200,7 @@ class Journal:
 
     Raises:
         ValueError: If the file has runs with other settings or on other data, was not written by
-            a replay, or has lost rows since.
+            a replay, or has lost rows since; for the name of a compressed file.
     """
 
     def __init__(
@@ -208,6 +210,11 @@ class Journal:
         digests: Mapping[str, str],
     ) -> None:
         self.path = as_path(path)
+        if self.path.suffix.lower() in _PACKED:
+            raise ValueError(
+                f"{self.path} would not be compressed, for runs are appended to it: name a file"
+                " that ends in .csv."
+            )
         self._digests = digests
         self._log = Path(f"{self.path}.journal")
         self.done: set[Key] = set()

@@ -362,6 +362,15 @@ def test_a_journal_of_something_else_is_told(line: str, place: int, tmp_path: Pa
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize("suffix", [".gz", ".XZ", ".zip"])
+def test_a_name_by_which_pandas_would_unpack_the_file_is_refused(
+    tmp_path: Path, suffix: str
+) -> None:
+    with pytest.raises(ValueError, match=r"would not be compressed.* ends in \.csv"):
+        run({"random": at_random}, path=tmp_path / f"runs.csv{suffix}")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_journal_with_other_bytes_is_told(tmp_path: Path) -> None:
     path, journal = tmp_path / "runs.csv", tmp_path / "runs.csv.journal"
     run(at_random, TABLES[0], seed=[0, 1], path=path)
