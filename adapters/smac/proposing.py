@@ -242,8 +242,8 @@ def check_part(name: str, part: Any, kind: type) -> None:
     """Raise TypeError for what is neither a part of SMAC's of this kind nor None."""
     if not isinstance(part, kind | None):
         raise TypeError(
-            f"{name} must be one of SMAC's, got {part!r}: pass an {kind.__name__}, such as"
-            f" get_{name}(scenario) of a facade returns."
+            f"{name} must be one of SMAC's, got {part!r}: give an instance of {kind.__name__},"
+            f" such as get_{name}(scenario) of a facade returns."
         )
 
 
