@@ -393,12 +393,15 @@ class ProposerSampler(SeededSampler):
         """Warn, once for each name, of what was declared and no trial has asked for."""
         if len(view.columns) < _ENOUGH:
             return
-        # Columns have no distribution of those with one value.
-        constant = {name for row in view.columns for name in row.constants}
-        asked = view.columns.distributions.keys() | constant
+        varied = view.columns.distributions.keys()
         given = ("search_space", self._search_space.keys()), ("ordinal", self._ordinal.keys())
         for argument, declared in given:
-            for name in sorted(declared - asked):
+            for name in sorted(declared - varied):
+                # Of those with one value columns have no distribution. The first row nearly always
+                # has them: all rows are read only for a warning.
+                if any(name in row.constants for row in view.columns):
+                    continue
+                asked = varied | {known for row in view.columns for known in row.constants}
                 self._warn_once(
                     study,
                     f"none of {len(view.columns)} finished trials has asked for {name!r}, which"

@@ -342,17 +342,19 @@ def _seed(row: Row[Any]) -> int | None:
 def _counts(connection: Connection, ids: Sequence[int] | None = None) -> dict[int, int]:
     """Number of runs by search, of some or all."""
     count = sa.select(runs.c.search_id, sa.func.count()).group_by(runs.c.search_id)
-    if ids is not None and len(ids) <= _MOST_SEARCHES:
-        count = count.where(runs.c.search_id.in_(ids))
+    if ids is not None:
+        count = _where_few(count, runs.c.search_id, ids)
     return {search: n for search, n in connection.execute(count)}
 
 
+def _where_few(query: sa.Select[Any], column: sa.Column[int], ids: Collection[int]) -> Any:
+    """The query for these ids; for all where they are too many for one statement."""
+    return query if len(ids) > _MOST_SEARCHES else query.where(column.in_(sorted(ids)))
+
+
 def _read_spaces(connection: Connection, ids: Collection[int]) -> dict[int, Any]:
-    query = sa.select(spaces)
-    if len(ids) <= _MOST_SEARCHES:
-        query = query.where(spaces.c.id.in_(sorted(ids)))
     known = {}
-    for row in connection.execute(query):
+    for row in connection.execute(_where_few(sa.select(spaces), spaces.c.id, ids)):
         if row.id not in ids:
             continue
         if digest(row.space) != row.digest:
