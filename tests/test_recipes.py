@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ConfigSpace import ConfigurationSpace
 from proposing import a_space
 
 from automl_plugins import recipes
@@ -251,6 +252,28 @@ def test_of_noisy_losses_the_process_alone_is_asked() -> None:
         trusts = [proposer.propose(SPACE, h, Streams(0), 40).trust or {} for h in (noisy, exact)]
         assert "process" in trusts[0] and trusts[0].keys() <= {"process"} | others
         assert trusts[1].keys() & {"trees", "log process"}
+
+
+def test_a_search_that_has_come_near_ends_at_the_optimum() -> None:
+    space = VectorSpace(ConfigurationSpace({f"x{i}": (0.0, 1.0) for i in range(5)}))
+    top, steep, rng = np.linspace(0.3, 0.6, 5), np.logspace(0.0, 3.0, 5), np.random.default_rng(0)
+    near = np.clip(top + 0.03 * rng.normal(size=(100, 5)), 0.0, 1.0)
+    found = []
+    for has_local in (True, False):
+        proposer: Any = recipes.auto(None)
+        proposer.local = proposer.local if has_local else None
+        rows = [*space.sample(28, np.random.default_rng(1)), *near]
+        for k in range(128, 148):
+            history = History.of(rows, (np.array(rows) - top) ** 2 @ steep)
+            rows.append(proposer.propose(space, history, Streams(0), k).vector)
+        found.append(((np.array(rows) - top) ** 2 @ steep).min())
+    assert found[0] < 0.2 * found[1]
+
+
+def test_the_local_member_proposes_with_a_memory_too() -> None:
+    proposer = recipes.auto(MEMORY)
+    members = [proposer.propose(SPACE, observed(140), Streams(0), k).member for k in (140, 141)]
+    assert members[0] == "local process" != members[1]
 
 
 def test_the_fallback_balances_as_the_search_does() -> None:

@@ -23,6 +23,7 @@ from automl_plugins.spaces.vector_space import VectorSpace
 # Vectors (m, d) -> score (m,), larger is better, and predicted loss (m,), which breaks ties.
 Score = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 Batch = tuple[FloatArray, FloatArray, FloatArray]  # vectors, scores, predicted losses
+Ends = tuple[FloatArray, FloatArray]  # lowest and highest values (d,), NaN for what stays
 Mask = Callable[[FloatArray], BoolArray]
 
 # Losses are equal if they differ by at most the larger of these two.
@@ -183,6 +184,7 @@ def maximize(
     *,
     repeats: Mask,
     search: LocalSearch,
+    ends: Ends | None = None,
 ) -> FloatArray:
     """The best configuration (d,) found that repeats nothing.
 
@@ -200,6 +202,7 @@ def maximize(
         rng: Draws the steps and breaks the last ties.
         repeats: Returns the mask of vectors that should not be proposed.
         search: Starts and tolerance.
+        ends: Where the numbers may go in the ascent; None is their ranges.
     """
     scores, losses = score(first)
     batches = [(first, scores, losses)]
@@ -245,7 +248,7 @@ def maximize(
     # Of all that was scored: the searches of some starts have ended before the last step.
     found = best_of(*_stack(batches), rng)
     if search.n_gradients:
-        higher = climb(space, score, found, fixed, search.n_gradients)[None]
+        higher = climb(space, score, found, fixed, search.n_gradients, ends)[None]
         if space.allowed(higher)[0] and not repeats(higher)[0]:
             batches.append((higher, *score(higher)))
             # With all others: snapped to legal values it may be worse than where it began.
@@ -254,7 +257,12 @@ def maximize(
 
 
 def climb(
-    space: VectorSpace, score: Score, start: FloatArray, fixed: FloatArray | None, n_gradients: int
+    space: VectorSpace,
+    score: Score,
+    start: FloatArray,
+    fixed: FloatArray | None,
+    n_gradients: int,
+    ends: Ends | None = None,
 ) -> FloatArray:
     """The end (d,) of a gradient ascent of the score (L-BFGS-B) from ``start`` (d,).
 
@@ -267,22 +275,24 @@ def climb(
     free[list(space.deciding)] = False  # else others begin or cease to be active
     if fixed is not None:
         free &= np.isnan(fixed)
-    columns = np.flatnonzero(free)
-    m = len(columns)
+    low, high = (np.zeros(space.d), np.ones(space.d)) if ends is None else ends
+    columns = np.flatnonzero(free & ~np.isnan(low))
+    m, low, high = len(columns), low[columns], high[columns]
     if not m:
         return start
     # (1 + 2 m, m): the point itself, a step forward in each column, then a step backward.
-    steps = _DIFFERENCE * np.concatenate([np.zeros((1, m)), np.eye(m), -np.eye(m)])
+    steps = np.concatenate([np.zeros((1, m)), np.eye(m), -np.eye(m)])
+    steps *= _DIFFERENCE * (high - low)
 
     def loss(x: FloatArray) -> tuple[float, FloatArray]:
         rows = np.repeat(start[None], len(steps), axis=0)
-        rows[:, columns] = places = np.clip(x + steps, 0.0, 1.0)
+        rows[:, columns] = places = np.clip(x + steps, low, high)
         scores = np.maximum(score(rows)[0], _LOWEST)
         # Clipped at a border, a difference spans one step instead of two.
         widths = np.diagonal(places[1 : m + 1] - places[m + 1 :])
         return -float(scores[0]), -(scores[1 : m + 1] - scores[m + 1 :]) / widths
 
-    bounds, options = [(0.0, 1.0)] * m, {"maxfun": n_gradients}
+    bounds, options = np.transpose([low, high]), {"maxfun": n_gradients}
     end = minimize(
         loss, start[columns], jac=True, bounds=bounds, method="L-BFGS-B", options=options
     )

@@ -35,6 +35,8 @@ from automl_plugins.streams import Streams
 _LEAST = 0.05  # trust below which a member is not asked
 _NOISY = 0.01  # variance of the noise, over that of the losses, from which they are noisy
 _JUDGED = 12  # rows from which a model can tell noise from what it does not know
+_LOCAL_FROM = 128  # finished rows from which a region can be told from the rest
+LOCAL = "local process"  # proposes in turn, so it has no trust
 _HIGHEST = 0.99  # merit beyond which no member is better than another; at 1 evidence is infinite
 
 
@@ -57,6 +59,9 @@ class Committee:
         exact: Members that take losses for exact: they are not asked once another one, from twelve
             rows on, has learnt that the variance of the noise is more than 1 % of that of the
             losses. All rank badly then, and their merits hardly differ.
+        local: Proposer of every second evaluation from 128 finished rows on, where nothing is
+            fixed: of one with a ``Local`` surrogate. By then the members describe the whole space,
+            and no part of it well enough to end a search.
 
     Raises:
         ValueError: Without members that are not ``exact``, for names of others, or for a number
@@ -76,6 +81,7 @@ class Committee:
         prior: Mapping[str, float] | None = None,
         tempering: float = 0.5,
         exact: Collection[str] = (),
+        local: ModelBasedProposer | None = None,
     ) -> None:
         if not members:
             raise ValueError("A committee needs at least one member, got none.")
@@ -94,6 +100,7 @@ class Committee:
         self.prior = np.array([prior.get(name, 1.0) for name in members])
         self.tempering = tempering
         self.exact = np.array([name in exact for name in members])
+        self.local = local
         self._trusted: Newest[dict[str, float]] = Newest()
 
     def __repr__(self) -> str:
@@ -112,6 +119,9 @@ class Committee:
         if all(member.starts(space, history, k) for member in self.members.values()):
             # There is no model to be trusted yet, and one design fills the space better than two.
             return first.propose(space, history, streams, k, fixed)
+        is_free = fixed is None or np.isnan(fixed).all()
+        if self.local is not None and is_free and _is_local(history.n_finished, k):
+            return replace(self.local.propose(space, history, streams, k), member=LOCAL)
         trust, judge_seconds = self._trust(space, history, streams)
         names, shares = list(trust), list(trust.values())
         drawn = streams.generator("member", k).choice(len(names), p=shares)
@@ -150,6 +160,11 @@ class Committee:
         shares[asked] = trust_in(judges, n, self.prior[asked], self.tempering)
         named = zip(self.members, shares.tolist(), strict=True)
         return {name: share for name, share in named if share > 0.0}
+
+
+def _is_local(n_finished: int, k: int) -> bool:
+    """Whether evaluation ``k`` is proposed for the region around the best one."""
+    return n_finished >= _LOCAL_FROM and k % 2 == 0
 
 
 def judging_point(n: int) -> int:

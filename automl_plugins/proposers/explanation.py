@@ -29,6 +29,7 @@ MEMBERS = {  # what is behind the names of the members of a committee
     "trees": "quantile boosting",
     "process": "a Gaussian process of the losses",
     "log process": "a Gaussian process of the logarithms of regrets",
+    "local process": "a Gaussian process of the region around the best trial",
     "earlier tasks": "models of earlier tasks, weighed by how they rank these trials",
     "meta-learner": "a model of configurations and meta-features over earlier tasks",
 }

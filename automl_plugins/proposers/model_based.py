@@ -47,6 +47,7 @@ from automl_plugins.proposers.models import (
 from automl_plugins.proposers.proposal import Proposal, Question
 from automl_plugins.proposers.refits import SharedFits, key_of_rows, total_seconds
 from automl_plugins.proposers.targets import all_alike, is_informative
+from automl_plugins.proposers.trust_region import trust_region
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -74,7 +75,6 @@ _FEWER_CANDIDATES = 300  # from very many rows on; with fewer rows, searches of 
 _FEWER_STARTS = dict(n_observed=3, n_candidates=2)  # as the candidates
 
 _PROMISE = 0.05  # promised losses below it are nearly the best, see ``Promising``
-
 _PLATEAU_ROWS = 64  # best rows among which plateaus are looked for
 
 _LEAST = {  # smallest legal value of each setting that is an integer or None
@@ -285,7 +285,8 @@ class ModelBasedProposer:
     def _best(self, asked: Question, models: FittedModels, fit_seconds: float | None) -> Proposal:
         settings, space, rng = self.settings, asked.space, asked.rng
         n_candidates, search = _effort(settings, space.d, models.learnt.n_rows)
-        first, complete = asked.unseen(n_candidates)
+        region = trust_region(asked, models)
+        first, complete = (region or asked).unseen(n_candidates)
         score = _CandidateScore(settings, asked, models)
         models = score.models  # which know what runs, where the surrogate can
         if complete:
@@ -300,6 +301,7 @@ class ModelBasedProposer:
                 rng,
                 repeats=asked.repeats.among,
                 search=search,
+                ends=None if region is None else region.ends,
             )
         # After the search, for the promise of what it chose decides.
         recorded = self._choose_recorded(asked, models, vector)

@@ -45,6 +45,7 @@ _PRIOR = {"process": 1.5, "log process": 1.5}
 _EXACT = ("trees", "log process")
 # No more than a process: some memories mislead, and the suggestions are a head start already.
 _PRIOR_WITH_MEMORY = _PRIOR | {"earlier tasks": 1.5}
+_LOCAL_CANDIDATES = 300
 _GRADIENTS = 20  # with fewer, searches of networks were worse
 # With narrower plateaus a process with noise would return to the best one again and again.
 _REACH = 0.2
@@ -129,8 +130,9 @@ def auto(
     Its members are the quantile boosting of ``gbqr`` and two Gaussian processes averaged over
     kernels, one of the losses and one of the logarithms of their regrets. With a memory the
     two-stage surrogate of ``tst`` and the meta-learner of ``blended`` join them, and the design
-    ``diverse`` suggests the first configurations. See ``automl_plugins.proposers.committee`` for
-    how members are trusted.
+    ``diverse`` suggests the first configurations. From 128 finished evaluations on, every second
+    proposal is that of a process of the region around the best one. See
+    ``automl_plugins.proposers.committee`` for how members are trusted.
 
     Args:
         memory: The earlier tasks; ``"auto"`` takes the bundled memory of the learner whose
@@ -166,7 +168,8 @@ def auto(
         **options,
     )
     own = _own_members(shared, per_second)
-    alone = Committee(own, prior=_PRIOR, exact=_EXACT)
+    near = _near_the_best(shared)
+    alone = Committee(own, prior=_PRIOR, exact=_EXACT, local=near)
     if memory is None:
         if not (meta_features is None and X is None and y is None):
             warnings.warn(
@@ -189,7 +192,7 @@ def auto(
     }
     suggested = SuggestedStart(
         known,
-        Committee(members, prior=_PRIOR_WITH_MEMORY, exact=_EXACT),
+        Committee(members, prior=_PRIOR_WITH_MEMORY, exact=_EXACT, local=near),
         n_suggested=n_suggested,
         meta_features=described,
     )
@@ -214,6 +217,18 @@ def _own_members(shared: dict[str, Any], per_second: bool) -> dict[str, ModelBas
         )
         for name, target in targets.items()
     }
+
+
+def _near_the_best(shared: dict[str, Any]) -> ModelBasedProposer:
+    """The proposer for the region around the best trial of a long search."""
+    return make_proposer(
+        surrogates.LocalProcess(),
+        target="standardize",
+        incumbent="predicted",
+        # Steps from the observed, shares of the whole range, would lead out of the region.
+        search=LocalSearch(n_observed=0, n_candidates=0, n_gradients=_GRADIENTS),
+        **({"n_candidates": _LOCAL_CANDIDATES} | shared | {"balance": None}),
+    )
 
 
 def tst(

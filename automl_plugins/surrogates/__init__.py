@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from automl_plugins.surrogates.blended import Blended as Blended
     from automl_plugins.surrogates.distance_aware import DistanceAware as DistanceAware
     from automl_plugins.surrogates.gaussian_process import GaussianProcess as GaussianProcess
+    from automl_plugins.surrogates.local_process import LocalProcess as LocalProcess
     from automl_plugins.surrogates.quantile_boosting import QuantileBoosting as QuantileBoosting
     from automl_plugins.surrogates.random_forest import ExtraTrees as ExtraTrees
     from automl_plugins.surrogates.random_forest import RandomForest as RandomForest
@@ -28,6 +29,7 @@ import_when_used(
         "blended": ["Blended"],
         "distance_aware": ["DistanceAware"],
         "gaussian_process": ["GaussianProcess"],
+        "local_process": ["LocalProcess"],
         "quantile_boosting": ["QuantileBoosting"],
         "random_forest": ["ExtraTrees", "RandomForest"],
         "seconds_and_success": ["Constraints", "Feasibility", "RunningTime"],

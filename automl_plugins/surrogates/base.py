@@ -119,6 +119,14 @@ class NoiseAware(Surrogate, Protocol):
 
 
 @runtime_checkable
+class Local(Surrogate, Protocol):
+    """A fitted surrogate that is right in one region of the space only."""
+
+    low_: FloatArray  # ends of the region (f,), around the best row
+    high_: FloatArray
+
+
+@runtime_checkable
 class Voting(Protocol):
     """A fitted surrogate in which earlier tasks vote."""
 

@@ -549,6 +549,18 @@ def test_an_ascent_ends_at_the_border_and_scores_nothing_beyond() -> None:
     assert all(len(batch) == 7 for batch in seen)  # a point and six differences at a time
 
 
+def test_an_ascent_stays_between_the_ends_that_it_is_given() -> None:
+    (score, top), seen = bowl(3), list[FloatArray]()
+    low, high = top - 0.2, top + np.array([0.2, -1e-3, 0.2])
+    start = (low + high) / 2.0
+    end = climb(cube(3), recorded(score, seen), start, None, 20, (low, high))
+    assert end[1] == high[1]  # the maximum lies beyond
+    asked = np.concatenate(seen)
+    assert (asked >= low).all() and (asked <= high).all()
+    low[0] = np.nan  # stays
+    assert climb(cube(3), score, start, None, 20, (low, high))[0] == start[0]
+
+
 def mixed() -> VectorSpace:
     """Real numbers, one of them on a log scale, beside parameters without a gradient."""
     space = ConfigurationSpace()

@@ -218,6 +218,34 @@ def test_the_member_is_drawn_by_its_trust() -> None:
     assert (np.abs(counts - 60 * shares) < 4.0 * deviation).all()
 
 
+class Near(Told):
+    """A local surrogate with a region of 0.1 around ``place``."""
+
+    def __init__(self, place: float) -> None:
+        super().__init__(lambda X: (np.abs(X - place).max(axis=1), np.full(len(X), 0.1)))
+        self.low_, self.high_ = np.full(2, place - 0.1), np.full(2, place + 0.1)
+
+
+def test_a_long_search_asks_the_local_member_in_turn() -> None:
+    rows = np.full((128, 2), 0.5)
+    rows[:, 0] = np.linspace(0.0, 1.0, 128)
+    history = History.of(rows, np.abs(rows[:, 0] - 0.5))
+    one = Committee({"all": member(Funnel(0.2))}, local=member(Near(0.5)))
+    members = [propose(one, history, k).member for k in range(128, 134)]
+    assert members == ["local process", "all"] * 3
+    local = propose(one, history, 128)
+    assert local.trust is None and np.abs(local.vector - 0.5).max() <= 0.1
+    # Running ones do not count as finished, and what is fixed may lie outside the region.
+    assert propose(one, history.first(127), 128).member == "all"
+    running = history.status.copy()
+    running[-1] = Status.RUNNING
+    under_way = History.of(rows, history.losses, status=running)
+    assert propose(one, under_way, 128).member == "all"
+    for fixed, name in (([np.nan, np.nan], "local process"), ([0.9, np.nan], "all")):
+        proposal = one.propose(SQUARE, history, Streams(0), 128, np.array(fixed))
+        assert proposal.member == name
+
+
 def test_a_member_without_merit_is_not_asked() -> None:
     history = observed(SQUARE, 25)
     good, useless = member(Funnel(0.3)), member(Unasked(0.7, 0.0))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from automl_plugins.proposers.committee import LOCAL
 from automl_plugins.proposers.explanation import MEMBERS, Explanation, read_parts
 from automl_plugins.recipes import auto
 
@@ -46,7 +47,7 @@ def test_who_proposed_and_was_trusted(facts: dict[str, Any], told: str) -> None:
 
 def test_every_member_of_the_committee_is_described() -> None:
     with_memory: Any = auto("svm")
-    assert set(with_memory.proposer.proposer.members) == set(MEMBERS)
+    assert {*with_memory.proposer.proposer.members, LOCAL} == set(MEMBERS)
 
 
 def test_a_point_of_the_start_design_is_no_proposal_of_a_model() -> None:

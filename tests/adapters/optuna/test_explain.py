@@ -330,6 +330,22 @@ def test_what_a_memory_proposed_is_its_own_however_it_is_asked_for(
     assert source_shares(study) == {0: said.shares}
 
 
+def test_the_local_member_of_a_long_search() -> None:
+    study = optuna.create_study(sampler=AutoSampler(seed=1))
+    x = FloatDistribution(0.0, 1.0)
+    for i in range(128):
+        known = create_trial(
+            params={"x": i / 127}, distributions={"x": x}, value=(i / 127 - 0.3) ** 2
+        )
+        study.add_trial(known)
+    study.optimize(lambda trial: (trial.suggest_float("x", 0.0, 1.0) - 0.3) ** 2, n_trials=2)
+    local, other = (explain(trial) for trial in study.trials[-2:])
+    assert local.member == "local process" != other.member
+    assert "the region around the best trial) proposed it;" in str(local) and local.trust is None
+    assert abs(study.trials[-2].params["x"] - 0.3) < 0.05
+    assert list(member_trust(study)) == [129]
+
+
 def test_no_member_is_trusted_with_a_trial_that_asks_for_nothing_of_its_proposal() -> None:
     def renames(trial: optuna.Trial) -> float:
         return trial.suggest_float("x" if trial.number < 8 else "u", 0, 1)

@@ -1,0 +1,143 @@
+"""Where a local model proposes: what moves, how far, and what happens when all was tried."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from ConfigSpace import (
+    Categorical,
+    ConfigurationSpace,
+    EqualsCondition,
+    Float,
+    ForbiddenEqualsClause,
+    Integer,
+    OrdinalHyperparameter,
+)
+from proposing import SQUARE, branches, observed
+
+from automl_plugins.arrays import FloatArray
+from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings
+from automl_plugins.proposers.models import fit_models
+from automl_plugins.proposers.proposal import Question
+from automl_plugins.proposers.trust_region import TrustRegion, trust_region
+from automl_plugins.records.history import History
+from automl_plugins.spaces.vector_space import VectorSpace
+from automl_plugins.streams import Streams
+from automl_plugins.surrogates import AveragedProcess, LocalProcess
+
+LOCAL = ProposerSettings(LocalProcess(), target="standardize")
+
+
+def region_of(space: VectorSpace, history: History) -> TrustRegion:
+    asked = Question(space, history, len(history), None, np.random.default_rng(0))
+    region = trust_region(asked, fit_models(LOCAL, space, history, Streams(0)))
+    assert region is not None
+    return region
+
+
+def test_only_a_local_model_has_a_region() -> None:
+    history = observed(SQUARE, 12)
+    asked = Question(SQUARE, history, 12, None, np.random.default_rng(0))
+    settings = ProposerSettings(AveragedProcess(), target="standardize")
+    assert trust_region(asked, fit_models(settings, SQUARE, history, Streams(0))) is None
+
+
+def test_it_lies_around_the_best_row_within_the_ranges() -> None:
+    vectors = np.column_stack([np.linspace(0.0, 0.18, 10), np.linspace(0.5, 0.59, 10)])
+    region = region_of(SQUARE, History.of(vectors, np.arange(10.0)))
+    np.testing.assert_array_equal(region.centre, vectors[0])
+    np.testing.assert_allclose(region.low, [0.0, 0.455])
+    np.testing.assert_allclose(region.high, [0.09, 0.545])
+    drawn, complete = region.unseen(200)
+    assert not complete and len(drawn) == 200
+    assert (drawn >= region.low).all() and (drawn <= region.high).all()
+    assert np.ptp(drawn, axis=0) == pytest.approx([0.09, 0.09], rel=0.1)
+
+
+def mixed() -> VectorSpace:
+    """A kind that decides about ``a``, a number of layers about ``width``, and others."""
+    space = ConfigurationSpace()
+    kind, layers = Categorical("kind", ["a", "b"]), Integer("layers", (1, 3))
+    a, width = Float("a", (0.0, 1.0)), Integer("width", (1, 64))
+    space.add(kind, layers, a, width, OrdinalHyperparameter("size", [1, 4, 9, 16]))
+    space.add(EqualsCondition(a, kind, "a"), EqualsCondition(width, layers, 2))
+    return VectorSpace(space)
+
+
+def best_in(space: VectorSpace, value: dict[str, float], n: int = 60) -> History:
+    """Random rows, the first of which has these entries and is the best one."""
+    vectors = space.sample(n, np.random.default_rng(0))
+    for name, entry in value.items():
+        vectors[0, space.names.index(name)] = entry
+    vectors = space.complete(vectors, np.random.default_rng(0))
+    return History.of(vectors, np.arange(float(n)))
+
+
+def test_categories_and_what_decides_about_others_stay() -> None:
+    space = mixed()
+    region = region_of(space, best_in(space, {"kind": 0, "layers": 0.5}))
+    moves = {name for name, low in zip(space.names, region.low, strict=True) if low == low}
+    assert moves == {"a", "width", "size"}
+    size = space.names.index("size")
+    assert 0.0 <= region.low[size] < region.high[size] <= 3.0  # indices of the ordinal
+    drawn, _ = region.unseen(100)
+    assert space.allowed(drawn).all()
+    np.testing.assert_array_equal(np.isnan(drawn), np.isnan(region.centre)[None].repeat(100, 0))
+    stays = [space.names.index(name) for name in ("kind", "layers")]
+    assert (drawn[:, stays] == region.centre[stays]).all()
+
+
+def test_forbidden_configurations_are_left_out() -> None:
+    space = ConfigurationSpace({"n": (1, 4), "x": (0.0, 1.0)})
+    space.add(ForbiddenEqualsClause(space["n"], 3))
+    entries = np.column_stack([np.tile([1.0 / 3.0, 1.0], 10), np.linspace(0.0, 1.0, 20)])
+    drawn, _ = region_of(VectorSpace(space), History.of(entries, np.arange(20.0))).unseen(200)
+    # The width is the mean distance, 1/3: two and three are as likely as each other.
+    assert set(drawn[:, 0].round(2)) == {0.0, 0.33} and 50 < len(drawn) < 190
+
+
+def test_it_grows_until_something_is_left_and_ends_with_the_whole_space() -> None:
+    space = VectorSpace(ConfigurationSpace({"n": (0, 99)}))
+
+    def entries(numbers: Any) -> FloatArray:
+        return space.canonical((np.array(numbers)[:, None] + 0.5) / 100.0)
+
+    near = entries(range(40, 60))
+    region = region_of(space, History.of(near, np.abs(near[:, 0] - near[10, 0])))
+    assert region.high[0] < near[-1, 0] and region.low[0] > near[0, 0]  # all in it was tried
+    drawn, _ = region.unseen(100)
+    assert len(drawn) and (np.abs(drawn - near[10]) < 0.21).all()
+    everything = entries(range(100))
+    known = History.of(everything[:-1], np.arange(99.0))
+    left, _ = region_of(space, known).unseen(100)
+    np.testing.assert_array_equal(np.unique(left), everything[-1])
+
+
+def test_where_nothing_moves_the_whole_space_is_asked() -> None:
+    space = VectorSpace(ConfigurationSpace({"kind": ["a", "b", "c"], "other": ["d", "e", "f"]}))
+    history = History.of([[0.0, 1.0], [1.0, 1.0]], [0.0, 1.0])
+    left, complete = region_of(space, history).unseen(100)
+    assert complete and len(left) == 7
+
+
+def test_an_old_range_and_new_conditions() -> None:
+    beyond = History.of([[1.4, 0.2], [1.2, 0.3], [0.4, 0.4]], [0.0, 1.0, 2.0])
+    region = region_of(SQUARE, beyond)
+    assert region.centre.tolist() == [1.0, 0.2]
+    assert region.low[0] < region.high[0] == 1.0
+    unfinished = History.of([[0.0, np.nan, np.nan], [1.0, np.nan, 0.5]], [0.0, 1.0])
+    assert not np.isnan(region_of(branches(), unfinished).unseen(5)[0][:, 0]).any()
+
+
+def test_proposals_stay_in_the_region_and_find_its_minimum() -> None:
+    rng = np.random.default_rng(0)
+    vectors = np.clip([0.6, 0.2] + 0.1 * rng.normal(size=(60, 2)), 0.0, 1.0)
+    history = History.of(vectors, ((vectors - [0.62, 0.21]) ** 2).sum(axis=1))
+    proposer = ModelBasedProposer(LOCAL)
+    proposal = proposer.propose(SQUARE, history, Streams(0), 60)
+    region = region_of(SQUARE, history)
+    assert (proposal.vector >= region.low).all() and (proposal.vector <= region.high).all()
+    assert np.abs(proposal.vector - [0.62, 0.21]).max() < 0.01
+    assert proposal.loss is not None and abs(proposal.loss) < 1e-3
