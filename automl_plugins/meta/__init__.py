@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from automl_plugins._imports import import_when_used
 
 if TYPE_CHECKING:
-    from automl_plugins.meta.bundled import bundled as bundled
     from automl_plugins.meta.coverage import Coverage as Coverage
     from automl_plugins.meta.coverage import MemoryMismatch as MemoryMismatch
     from automl_plugins.meta.designs.design import Design as Design
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from .features.extraction import meta_feature_names as meta_feature_names
     from .features.extraction import meta_features as meta_features
     from .meta_learner import MetaLearner as MetaLearner
+    from .sources import bundled as bundled
     from .store import MetaStore as MetaStore
     from .store import StoreError as StoreError
     from .tasks import MetaTask as MetaTask
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 import_when_used(
     __name__,
     {
-        "bundled": ["bundled"],
         "conversion": ["convert"],
         "coverage": ["Coverage", "MemoryMismatch"],
         "dataset": ["MetaDataset"],
@@ -43,6 +42,7 @@ import_when_used(
         "features.extraction": ["MetaFeatures", "meta_feature_names", "meta_features"],
         "meta_learner": ["MetaLearner"],
         "automl_plugins.records.task_record": ["TaskRecord"],
+        "sources": ["bundled"],
         "store": ["MetaStore", "StoreError"],
         "tasks": ["MetaTask"],
     },

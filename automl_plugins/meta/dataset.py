@@ -13,7 +13,7 @@ from ConfigSpace import ConfigurationSpace
 
 from automl_plugins._arguments import check_kind, refuse_foreign, repeated
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray, check_shape
-from automl_plugins.meta.alignment import AlignOptions, align
+from automl_plugins.meta.alignment import AlignOptions, align, union_space
 from automl_plugins.meta.coverage import Coverage, MemoryMismatch
 from automl_plugins.meta.readings import Reading, doubt_edges, guess_ranges, read_runs
 from automl_plugins.meta.tasks import (
@@ -30,7 +30,6 @@ from automl_plugins.spaces.values import is_same_space, to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from .names import respell
-from .union import union_space
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,14 +14,13 @@ import numpy as np
 from automl_plugins._arguments import did_you_mean
 from automl_plugins.addresses import is_to_come
 from automl_plugins.arrays import FloatArray
-from automl_plugins.meta.bundled import LEARNERS, bundled_among
 from automl_plugins.meta.coverage import MemoryMismatch, Note, note_coverage
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.newest import Newest
 from automl_plugins.records.history import History
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from .sources import Known, Memory, names_of, open_memory, read_memory
+from .sources import LEARNERS, Known, Memory, bundled_among, names_of, open_memory, read_memory
 
 _logger = logging.getLogger(__name__)
 

@@ -11,7 +11,6 @@ import numpy as np
 from ConfigSpace.hyperparameters import Hyperparameter
 
 from automl_plugins._arguments import describe
-from automl_plugins.meta.bundled import HYPERPARAMETERS, LEARNERS, REGRESSIONS, bundled
 from automl_plugins.meta.coverage import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.readings import speak_alike
@@ -23,7 +22,7 @@ from automl_plugins.spaces.vector_space import VectorSpace
 
 from .memories import AlignedMemory, TaskMemory, log_own
 from .names import is_step, prefix_of, spelling
-from .sources import AUTO, Memory
+from .sources import AUTO, HYPERPARAMETERS, LEARNERS, REGRESSIONS, Memory, bundled
 
 _logger = logging.getLogger(__name__)
 

@@ -32,12 +32,11 @@ from automl_plugins.spaces.vector_space import VectorSpace
 
 from . import designs
 from .alignment import align
-from .bundled import bundled_among
 from .coverage import note_coverage
 from .designs import InitialDesign
 from .memories import note_unknown
 from .readings import read_runs
-from .sources import Memory, names_of, open_memory, read_memory
+from .sources import Memory, bundled_among, names_of, open_memory, read_memory
 
 logger = logging.getLogger(__name__)
 

@@ -15,9 +15,9 @@ from ConfigSpace import (
 from ConfigSpace.hyperparameters import Constant, OrdinalHyperparameter
 
 from automl_plugins.meta import MemoryMismatch, MetaDataset, MetaTask, TaskRecord
+from automl_plugins.meta.alignment import union_space
 from automl_plugins.meta.coverage import note_coverage
 from automl_plugins.meta.sources import take_conditions
-from automl_plugins.meta.union import union_space
 from automl_plugins.records.scores import regret, standardise_losses
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.choices import categorical, ordinal

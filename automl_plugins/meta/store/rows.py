@@ -21,6 +21,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Row
 
 from automl_plugins._arguments import check_integer
+from automl_plugins.meta.alignment import union_space
 from automl_plugins.meta.files import DAMAGE, StoredSearch
 from automl_plugins.meta.plain import (
     check_name,
@@ -35,7 +36,6 @@ from automl_plugins.meta.plain import (
     plain_task,
 )
 from automl_plugins.meta.tasks import MetaTask, update_known
-from automl_plugins.meta.union import union_space
 from automl_plugins.records.task_record import TaskRecord
 
 from .connection import StoreError
