@@ -29,13 +29,15 @@ from automl_plugins.proposers.proposal import Proposal
 from automl_plugins.proposers.refits import SharedFits, key_of_rows, total_seconds
 from automl_plugins.proposers.targets import is_informative
 from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
 _LEAST = 0.05  # trust below which a member is not asked
 _NOISY = 0.01  # variance of the noise, over that of the losses, from which they are noisy
 _JUDGED = 12  # rows from which a model can tell noise from what it does not know
-_LOCAL_FROM = 128  # finished rows from which a region can be told from the rest
+# Finished rows from which a region can be told from the rest; of several branches one takes few.
+_LOCAL_FROM, _LOCAL_FROM_IN_BRANCHES = 64, 128
 LOCAL = "local process"  # proposes in turn, so it has no trust
 _HIGHEST = 0.99  # merit beyond which no member is better than another; at 1 evidence is infinite
 
@@ -59,9 +61,10 @@ class Committee:
         exact: Members that take losses for exact: they are not asked once another one, from twelve
             rows on, has learnt that the variance of the noise is more than 1 % of that of the
             losses. All rank badly then, and their merits hardly differ.
-        local: Proposer of every second evaluation from 128 finished rows on, where nothing is
-            fixed: of one with a ``Local`` surrogate. By then the members describe the whole space,
-            and no part of it well enough to end a search.
+        local: Proposer, with a ``Local`` surrogate, of every second evaluation from 64 finished
+            rows on, 128 in spaces with branches; where nothing is fixed, and one row alone is the
+            best. By then the members describe the whole space, and no part of it well enough to
+            end a search.
 
     Raises:
         ValueError: Without members that are not ``exact``, for names of others, or for a number
@@ -120,7 +123,7 @@ class Committee:
             # There is no model to be trusted yet, and one design fills the space better than two.
             return first.propose(space, history, streams, k, fixed)
         is_free = fixed is None or np.isnan(fixed).all()
-        if self.local is not None and is_free and _is_local(history.n_finished, k):
+        if self.local is not None and is_free and _is_local(space, history, k):
             return replace(self.local.propose(space, history, streams, k), member=LOCAL)
         trust, judge_seconds = self._trust(space, history, streams)
         names, shares = list(trust), list(trust.values())
@@ -162,9 +165,14 @@ class Committee:
         return {name: share for name, share in named if share > 0.0}
 
 
-def _is_local(n_finished: int, k: int) -> bool:
+def _is_local(space: VectorSpace, history: History, k: int) -> bool:
     """Whether evaluation ``k`` is proposed for the region around the best one."""
-    return n_finished >= _LOCAL_FROM and k % 2 == 0
+    n_finished = history.n_finished
+    if k % 2 or n_finished < (_LOCAL_FROM_IN_BRANCHES if space.branching else _LOCAL_FROM):
+        return False
+    losses = history.losses[:n_finished][history.status[:n_finished] == Status.COMPLETE]
+    # Where several are the best, they lie on a plateau, which leads nowhere.
+    return bool((losses == losses.min(initial=np.inf)).sum() == 1)
 
 
 def judging_point(n: int) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, Float, ForbiddenEqualsClause
-from proposing import SQUARE, Told, branches, observed, search
+from proposing import SQUARE, Told, a_space, branches, observed, search
 
 from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.acquisition import LocalSearch
@@ -22,6 +22,7 @@ from automl_plugins.streams import Streams
 from automl_plugins.surrogates import (
     AveragedProcess,
     Feasibility,
+    LocalProcess,
     QuantileBoosting,
     RandomForest,
 )
@@ -226,24 +227,53 @@ class Near(Told):
         self.low_, self.high_ = np.full(2, place - 0.1), np.full(2, place + 0.1)
 
 
+def in_turn() -> Committee:
+    return Committee({"all": member(Funnel(0.2))}, local=member(Near(0.5)))
+
+
+def along_a_line(n: int) -> History:
+    rows = np.column_stack([np.linspace(0.0, 1.0, n), np.full(n, 0.5)])
+    return History.of(rows, np.abs(rows[:, 0] - 0.501))
+
+
 def test_a_long_search_asks_the_local_member_in_turn() -> None:
-    rows = np.full((128, 2), 0.5)
-    rows[:, 0] = np.linspace(0.0, 1.0, 128)
-    history = History.of(rows, np.abs(rows[:, 0] - 0.5))
-    one = Committee({"all": member(Funnel(0.2))}, local=member(Near(0.5)))
-    members = [propose(one, history, k).member for k in range(128, 134)]
+    one, history = in_turn(), along_a_line(64)
+    members = [propose(one, history, k).member for k in range(64, 70)]
     assert members == ["local process", "all"] * 3
-    local = propose(one, history, 128)
+    local = propose(one, history, 64)
     assert local.trust is None and np.abs(local.vector - 0.5).max() <= 0.1
     # Running ones do not count as finished, and what is fixed may lie outside the region.
-    assert propose(one, history.first(127), 128).member == "all"
-    running = history.status.copy()
-    running[-1] = Status.RUNNING
-    under_way = History.of(rows, history.losses, status=running)
-    assert propose(one, under_way, 128).member == "all"
+    assert propose(one, history.first(63), 64).member == "all"
+    status = history.status.copy()
+    status[-1] = Status.RUNNING
+    under_way = History.of(history.vectors, history.losses, status=status)
+    assert propose(one, under_way, 64).member == "all"
     for fixed, name in (([np.nan, np.nan], "local process"), ([0.9, np.nan], "all")):
-        proposal = one.propose(SQUARE, history, Streams(0), 128, np.array(fixed))
+        proposal = one.propose(SQUARE, history, Streams(0), 64, np.array(fixed))
         assert proposal.member == name
+
+
+def test_several_branches_take_more_trials_before_there_is_a_region() -> None:
+    space = VectorSpace(a_space())
+    one = Committee({"all": member(AveragedProcess())}, local=member(LocalProcess()))
+    history = observed(space, 127, losses=np.arange(127.0))
+    assert one.propose(space, history, Streams(0), 126).member == "all"
+    history = observed(space, 128, losses=np.arange(128.0))
+    assert one.propose(space, history, Streams(0), 128).member == "local process"
+
+
+def test_a_plateau_has_no_region() -> None:
+    one, history = in_turn(), along_a_line(64)
+    losses = history.losses.copy()
+    losses[[3, 50]] = losses.min()
+    level = History.of(history.vectors, losses)
+    assert propose(one, level, 64).member == "all"
+    status = np.full(64, Status.FAILED)
+    status[:30] = Status.COMPLETE  # the best of all is among those that failed
+    assert (
+        propose(one, History.of(level.vectors, losses, status=status), 64).member
+        == "local process"
+    )
 
 
 def test_a_member_without_merit_is_not_asked() -> None:
