@@ -36,7 +36,7 @@ from automl_plugins.streams import Streams
 _LEAST = 0.05  # trust below which a member is not asked
 _NOISY = 0.01  # variance of the noise, over that of the losses, from which they are noisy
 _JUDGED = 12  # rows from which a model can tell noise from what it does not know
-# Finished rows from which a region can be told from the rest; of several branches one takes few.
+# Complete rows from which a region can be told from the rest; of several branches one takes few.
 _LOCAL_FROM, _LOCAL_FROM_IN_BRANCHES = 64, 128
 LOCAL = "local process"  # proposes in turn, so it has no trust
 _HIGHEST = 0.99  # merit beyond which no member is better than another; at 1 evidence is infinite
@@ -61,7 +61,7 @@ class Committee:
         exact: Members that take losses for exact: they are not asked once another one, from twelve
             rows on, has learnt that the variance of the noise is more than 1 % of that of the
             losses. All rank badly then, and their merits hardly differ.
-        local: Proposer, with a ``Local`` surrogate, of every second evaluation from 64 finished
+        local: Proposer, with a ``Local`` surrogate, of every second evaluation from 64 complete
             rows on, 128 in spaces with branches; where nothing is fixed, and one row alone is the
             best. By then the members describe the whole space, and no part of it well enough to
             end a search.
@@ -167,12 +167,13 @@ class Committee:
 
 def _is_local(space: VectorSpace, history: History, k: int) -> bool:
     """Whether evaluation ``k`` is proposed for the region around the best one."""
-    n_finished = history.n_finished
-    if k % 2 or n_finished < (_LOCAL_FROM_IN_BRANCHES if space.branching else _LOCAL_FROM):
+    if k % 2:
         return False
-    losses = history.losses[:n_finished][history.status[:n_finished] == Status.COMPLETE]
+    losses = history.losses[history.status == Status.COMPLETE]
+    if len(losses) < (_LOCAL_FROM_IN_BRANCHES if space.branching else _LOCAL_FROM):
+        return False
     # Where several are the best, they lie on a plateau, which leads nowhere.
-    return bool((losses == losses.min(initial=np.inf)).sum() == 1)
+    return bool((losses == losses.min()).sum() == 1)
 
 
 def judging_point(n: int) -> int:

@@ -130,7 +130,7 @@ def auto(
     Its members are the quantile boosting of ``gbqr`` and two Gaussian processes averaged over
     kernels, one of the losses and one of the logarithms of their regrets. With a memory the
     two-stage surrogate of ``tst`` and the meta-learner of ``blended`` join them, and the design
-    ``diverse`` suggests the first configurations. From 64 finished evaluations on (128 in spaces
+    ``diverse`` suggests the first configurations. From 64 complete evaluations on (128 in spaces
     with branches), every second proposal is that of a process of the region around the best one.
     See ``automl_plugins.proposers.committee`` for how members are trusted.
 

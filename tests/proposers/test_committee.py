@@ -242,12 +242,13 @@ def test_a_long_search_asks_the_local_member_in_turn() -> None:
     assert members == ["local process", "all"] * 3
     local = propose(one, history, 64)
     assert local.trust is None and np.abs(local.vector - 0.5).max() <= 0.1
-    # Running ones do not count as finished, and what is fixed may lie outside the region.
+    # Only complete ones count, and what is fixed may lie outside the region.
     assert propose(one, history.first(63), 64).member == "all"
-    status = history.status.copy()
-    status[-1] = Status.RUNNING
-    under_way = History.of(history.vectors, history.losses, status=status)
-    assert propose(one, under_way, 64).member == "all"
+    for other in (Status.RUNNING, Status.PRUNED, Status.FAILED):
+        status = history.status.copy()
+        status[-1] = other
+        fewer = History.of(history.vectors, history.losses, status=status)
+        assert propose(one, fewer, 64).member == "all"
     for fixed, name in (([np.nan, np.nan], "local process"), ([0.9, np.nan], "all")):
         proposal = one.propose(SQUARE, history, Streams(0), 64, np.array(fixed))
         assert proposal.member == name
@@ -268,12 +269,12 @@ def test_a_plateau_has_no_region() -> None:
     losses[[3, 50]] = losses.min()
     level = History.of(history.vectors, losses)
     assert propose(one, level, 64).member == "all"
-    status = np.full(64, Status.FAILED)
-    status[:30] = Status.COMPLETE  # the best of all is among those that failed
-    assert (
-        propose(one, History.of(level.vectors, losses, status=status), 64).member
-        == "local process"
-    )
+    # The best of all is one of two that failed.
+    status, twice = np.full(66, Status.COMPLETE), along_a_line(66)
+    status[:2], losses = Status.FAILED, twice.losses.copy()
+    losses[:2] = -1.0
+    failed = History.of(twice.vectors, losses, status=status)
+    assert propose(one, failed, 66).member == "local process"
 
 
 def test_a_member_without_merit_is_not_asked() -> None:
