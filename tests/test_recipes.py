@@ -270,9 +270,19 @@ def test_a_search_that_has_come_near_ends_at_the_optimum() -> None:
     assert found[0] < 0.2 * found[1]
 
 
+def test_no_number_of_candidates_is_the_default_of_the_local_member_too() -> None:
+    for options, expected in (
+        ({}, 300),
+        ({"n_candidates": None}, 300),
+        ({"n_candidates": 50}, 50),
+    ):
+        proposer: Any = recipes.auto(None, **options)
+        assert proposer.local.settings.n_candidates == expected
+
+
 def test_the_local_member_proposes_with_a_memory_too() -> None:
     proposer = recipes.auto(MEMORY)
-    members = [proposer.propose(SPACE, observed(140), Streams(0), k).member for k in (140, 141)]
+    members = [proposer.propose(SPACE, observed(140), Streams(0), k).member for k in (142, 143)]
     assert members[0] == "local process" != members[1]
 
 

@@ -71,8 +71,8 @@ def member_trust(trials: Trials) -> dict[int, dict[str, float]]:
         trials: The trials of a search by ``auto``.
 
     Returns:
-        Probabilities by name of the member, by number of the trial; trials that the committee did
-        not propose are absent.
+        Probabilities by name of the member, by number of the trial; trials for which no member was
+        drawn are absent.
 
     Raises:
         TypeError: For anything but trials.

@@ -111,8 +111,8 @@ def member_trust(study: Study) -> dict[int, dict[str, float]]:
         study: A study of ``AutoSampler``.
 
     Returns:
-        Probabilities by name of the member, by number of the trial; trials of which the committee
-        proposed no value are absent.
+        Probabilities by name of the member, by number of the trial; trials without a value of a
+        member that was drawn are absent.
 
     Raises:
         TypeError: For anything but a study.

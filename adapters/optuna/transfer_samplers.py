@@ -111,7 +111,8 @@ class AutoSampler(TransferSampler):
     Its members are the quantile boosting of ``GBQRSampler`` and Gaussian processes averaged over
     kernels; earlier tasks and a meta-learner join them if there is a ``memory``, which also
     suggests the first trials. The better a model predicts the order of held-out trials, the more
-    often it proposes. ``docs/evidence/README.md`` shows the cost of misleading memories.
+    often it proposes. In a long search a process of the region around the best trial has every
+    second turn. ``docs/evidence/README.md`` shows the cost of misleading memories.
     ``explain(trial)`` says which member proposed; ``visualization.plot_member_trust`` draws how
     much each was trusted.
 

@@ -291,8 +291,8 @@ def member_trust(source: RunHistory | AbstractFacade) -> dict[int, dict[str, flo
         source: A run history or facade, of a search by ``AutoFacade``.
 
     Returns:
-        Probabilities by name of the member, by number of the configuration; those that the
-        committee did not propose are absent.
+        Probabilities by name of the member, by number of the configuration; those for which no
+        member was drawn are absent.
 
     Raises:
         TypeError: For anything but a run history or facade.

@@ -4,7 +4,8 @@ Each member is a proposer with a model of its own. How well a model ranks evalua
 not shown (leave-one-out for processes, out-of-bag for bootstrap models) is its merit, and the
 member of each proposal is drawn by merit. Draws, not an average of the acquisitions: a model that
 is wrong with confidence may have the largest expected improvement everywhere, and win every
-average. Drawn, it costs only its share of the trials, and one model is asked instead of all. After
+average. Drawn, it costs only its share of the trials, and one model is asked instead of all. In a
+long search a local model has every second turn, without a draw, see ``trust_region``. After
 the portfolios of Hoffman, Brochu and de Freitas, "Portfolio allocation for Bayesian optimization"
 (UAI 2011), which weigh members by the predicted losses of their proposals. Notation::
 
@@ -28,16 +29,14 @@ from automl_plugins.proposers.model_based import ModelBasedProposer
 from automl_plugins.proposers.proposal import Proposal
 from automl_plugins.proposers.refits import SharedFits, key_of_rows, total_seconds
 from automl_plugins.proposers.targets import is_informative
+from automl_plugins.proposers.trust_region import RegionExhausted, has_region
 from automl_plugins.records.history import History
-from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
 _LEAST = 0.05  # trust below which a member is not asked
 _NOISY = 0.01  # variance of the noise, over that of the losses, from which they are noisy
 _JUDGED = 12  # rows from which a model can tell noise from what it does not know
-# Complete rows from which a region can be told from the rest; of several branches one takes few.
-_LOCAL_FROM, _LOCAL_FROM_IN_BRANCHES = 64, 128
 LOCAL = "local process"  # proposes in turn, so it has no trust
 _HIGHEST = 0.99  # merit beyond which no member is better than another; at 1 evidence is infinite
 
@@ -61,10 +60,9 @@ class Committee:
         exact: Members that take losses for exact: they are not asked once another one, from twelve
             rows on, has learnt that the variance of the noise is more than 1 % of that of the
             losses. All rank badly then, and their merits hardly differ.
-        local: Proposer, with a ``Local`` surrogate, of every second evaluation from 64 complete
-            rows on, 128 in spaces with branches; where nothing is fixed, and one row alone is the
-            best. By then the members describe the whole space, and no part of it well enough to
-            end a search.
+        local: Proposer, with a ``Local`` surrogate, of every second evaluation once the search
+            ``has_region``, where no value is fixed and no branch is balanced. By then the members
+            describe the whole space, and no part of it well enough to end a search.
 
     Raises:
         ValueError: Without members that are not ``exact``, for names of others, or for a number
@@ -122,9 +120,11 @@ class Committee:
         if all(member.starts(space, history, k) for member in self.members.values()):
             # There is no model to be trusted yet, and one design fills the space better than two.
             return first.propose(space, history, streams, k, fixed)
-        is_free = fixed is None or np.isnan(fixed).all()
-        if self.local is not None and is_free and _is_local(space, history, k):
-            return replace(self.local.propose(space, history, streams, k), member=LOCAL)
+        if self.local is not None and self._is_local_turn(space, history, k, fixed):
+            try:
+                return replace(self.local.propose(space, history, streams, k), member=LOCAL)
+            except RegionExhausted:
+                pass  # a member is drawn instead
         trust, judge_seconds = self._trust(space, history, streams)
         names, shares = list(trust), list(trust.values())
         drawn = streams.generator("member", k).choice(len(names), p=shares)
@@ -135,6 +135,17 @@ class Committee:
             trust=trust,
             fit_seconds=total_seconds(judge_seconds, proposal.fit_seconds),
         )
+
+    def _is_local_turn(
+        self, space: VectorSpace, history: History, k: int, fixed: FloatArray | None
+    ) -> bool:
+        if k % 2 or not (fixed is None or np.isnan(fixed).all()):
+            return False
+        # No branch is given up: the others have the turns of ``balance``.
+        balance = (
+            self.local.settings.balance if self.local is not None and space.branching else None
+        )
+        return (balance is None or k % balance != 0) and has_region(space, history)
 
     def _trust(
         self, space: VectorSpace, history: History, streams: Streams
@@ -163,17 +174,6 @@ class Committee:
         shares[asked] = trust_in(judges, n, self.prior[asked], self.tempering)
         named = zip(self.members, shares.tolist(), strict=True)
         return {name: share for name, share in named if share > 0.0}
-
-
-def _is_local(space: VectorSpace, history: History, k: int) -> bool:
-    """Whether evaluation ``k`` is proposed for the region around the best one."""
-    if k % 2:
-        return False
-    losses = history.losses[history.status == Status.COMPLETE]
-    if len(losses) < (_LOCAL_FROM_IN_BRANCHES if space.branching else _LOCAL_FROM):
-        return False
-    # Where several are the best, they lie on a plateau, which leads nowhere.
-    return bool((losses == losses.min()).sum() == 1)
 
 
 def judging_point(n: int) -> int:

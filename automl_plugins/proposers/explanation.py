@@ -102,7 +102,7 @@ class Explanation:
             on. Meanwhile the violation of the constraints is minimised.
         own_share: Share of the search's own trials in the decision, in [0, 1].
         shares: Share of each earlier task by name, largest first; None without earlier tasks.
-        member: The member of a committee that proposed; None if none was drawn.
+        member: The member of a committee that proposed; None if none did.
         trust: Probability of drawing each member, by name, largest first; None without a
             committee, and for trials for which no member was drawn.
         arm: The arm and why it was chosen; None without arms.
@@ -246,7 +246,7 @@ class Explanation:
         printer.text(str(self))
 
     def _member(self) -> str:
-        """The member that was drawn, trust in it, then in the others."""
+        """The member that proposed; if it was drawn, trust in it, then in the others."""
         member, trust = str(self.member), dict(self.trust or {})
         about = f" ({MEMBERS[member]})" if member in MEMBERS else ""
         if self.origin not in _PREDICTING:  # it completes a start design without its model

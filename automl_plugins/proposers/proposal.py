@@ -84,7 +84,7 @@ class Proposal:
         fit_seconds: Time of a fit made for this proposal; None if the model was reused.
         shares: Share of each earlier task in the decision, by name; the rest to 1 is the share of
             the search's own evaluations. None without earlier tasks.
-        member: The member of a ``Committee`` that proposed; None if none was drawn.
+        member: The member of a ``Committee`` that proposed; None if none did.
         trust: Probability of drawing each member, by name; None if none was drawn.
     """
 

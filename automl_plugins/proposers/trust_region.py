@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from automl_plugins.arrays import FloatArray
+from automl_plugins.arrays import FloatArray, IndexArray
 from automl_plugins.proposers.models import FittedModels
 from automl_plugins.proposers.proposal import Question
+from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
+from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.surrogates.base import Local
 
-_DOUBLINGS = 14  # from the least width of a ``LocalProcess`` to the whole range
+# Complete rows from which a region can be told from the rest; with branches, each has only some.
+_FEWEST, _FEWEST_WITH_BRANCHES = 64, 128
 
 
-def trust_region(asked: Question, models: FittedModels) -> TrustRegion | None:
-    """The region of a ``Local`` surrogate, around the best row that it has learnt; None of others.
-
-    Numbers move in it, except those that decide which other hyperparameters are active.
-    """
-    surrogate, learnt, space = models.surrogate, models.learnt, asked.space
-    if not isinstance(surrogate, Local):
-        return None
-    best = asked.history.vectors[learnt.positions[learnt.values.argmin()]]
-    # Observed values of an old range may lie outside the present one.
-    centre = space.complete(space.canonical(best[None]), asked.rng)[0]
-    moves = ~np.isnan(centre) & ~space.categorical & (space.n_values > 1)
-    moves[list(space.deciding)] = False
-    columns = np.flatnonzero(moves)
-    place = {name: feature for feature, name in enumerate(space.feature_names)}
-    features = [place[space.names[column]] for column in columns]
-    largest = space.largest[columns]
-    width = 0.5 * (surrogate.high_ - surrogate.low_)[features] * largest
-    low, high = np.full((2, space.d), np.nan)
-    low[columns] = np.maximum(0.0, centre[columns] - width)
-    high[columns] = np.minimum(largest, centre[columns] + width)
-    return TrustRegion(asked, centre, low, high)
+class RegionExhausted(Exception):
+    """No configuration of a region is new."""
 
 
 @dataclass(frozen=True)
@@ -54,31 +38,71 @@ class TrustRegion:
     high: FloatArray
 
     def unseen(self, n: int) -> tuple[FloatArray, bool]:
-        """At most ``n`` configurations (m, d), m > 0, that repeat nothing; see ``Question``.
+        """At most ``n`` configurations (m, d) that repeat nothing, and False: there may be more.
 
-        Where all of a region was evaluated, it grows; if nothing is left around its centre, they
-        are of the whole space.
+        Raises:
+            RegionExhausted: If none of ``n`` draws is new.
         """
-        asked, region = self.asked, self
-        columns = np.flatnonzero(~np.isnan(self.low))
-        for _ in range(_DOUBLINGS if len(columns) else 0):
-            drawn = np.repeat(self.centre[None], n, axis=0)
-            ends = region.low[columns], region.high[columns]
-            drawn[:, columns] = asked.rng.uniform(*ends, (n, len(columns)))
-            drawn = asked.space.canonical(drawn)
-            legal = drawn[asked.space.allowed(drawn)]
-            fresh = legal[~asked.repeats.among(legal)]
-            if len(fresh):
-                return fresh, False
-            region = region._doubled()
-        return asked.unseen(n)
+        asked, columns = self.asked, np.flatnonzero(~np.isnan(self.low))
+        drawn = np.repeat(self.centre[None], n, axis=0)
+        ends = self.low[columns], self.high[columns]
+        drawn[:, columns] = asked.rng.uniform(*ends, (n, len(columns)))
+        drawn = asked.space.canonical(drawn)
+        legal = drawn[asked.space.allowed(drawn)]
+        fresh = legal[~asked.repeats.among(legal)]
+        if not len(fresh):
+            raise RegionExhausted
+        return fresh, False
 
     @property
     def ends(self) -> tuple[FloatArray, FloatArray]:
         """The lowest and the highest values (d,)."""
         return self.low, self.high
 
-    def _doubled(self) -> TrustRegion:
-        margin = 0.5 * (self.high - self.low)
-        high = np.minimum(self.asked.space.largest, self.high + margin)
-        return replace(self, low=np.maximum(0.0, self.low - margin), high=high)
+
+def trust_region(asked: Question, models: FittedModels) -> TrustRegion | None:
+    """The region of a ``Local`` surrogate, around the best row that it has learnt; None of others.
+
+    The numbers of ``moving`` move in it.
+    """
+    surrogate, learnt, space = models.surrogate, models.learnt, asked.space
+    if not isinstance(surrogate, Local):
+        return None
+    best = asked.history.vectors[learnt.positions[learnt.values.argmin()]]
+    # Observed values of an old range may lie outside the present one.
+    centre = space.complete(space.canonical(best[None]), asked.rng)[0]
+    columns = moving(space, centre)
+    place = {name: feature for feature, name in enumerate(space.feature_names)}
+    features = [place[space.names[column]] for column in columns]
+    largest = space.largest[columns]
+    width = 0.5 * (surrogate.high_ - surrogate.low_)[features] * largest
+    low, high = np.full((2, space.d), np.nan)
+    low[columns] = np.maximum(0.0, centre[columns] - width)
+    high[columns] = np.minimum(largest, centre[columns] + width)
+    return TrustRegion(asked, centre, low, high)
+
+
+def moving(space: VectorSpace, vector: FloatArray) -> IndexArray:
+    """Columns of the active numbers of ``vector`` (d,), without those that decide about others."""
+    moves = ~np.isnan(vector) & ~space.categorical & (space.n_values > 1)
+    moves[list(space.deciding)] = False
+    return np.flatnonzero(moves)
+
+
+def has_region(space: VectorSpace, history: History) -> bool:
+    """Whether a search has come so far that the region around its best row is worth a model.
+
+    There are 64 complete rows, 128 in a space with branches. One alone is the best: several lie on
+    a plateau. It is feasible, it may still be proposed, and it has numbers that move.
+    """
+    complete = np.flatnonzero(history.status == Status.COMPLETE)
+    if len(complete) < (_FEWEST_WITH_BRANCHES if space.branching else _FEWEST):
+        return False
+    losses = history.losses[complete]
+    best = complete[losses == losses.min()]
+    return bool(
+        len(best) == 1
+        and history.feasible[best[0]]
+        and space.within_reach(history.vectors[best], None)[0]
+        and len(moving(space, history.vectors[best[0]]))
+    )

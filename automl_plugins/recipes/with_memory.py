@@ -130,9 +130,9 @@ def auto(
     Its members are the quantile boosting of ``gbqr`` and two Gaussian processes averaged over
     kernels, one of the losses and one of the logarithms of their regrets. With a memory the
     two-stage surrogate of ``tst`` and the meta-learner of ``blended`` join them, and the design
-    ``diverse`` suggests the first configurations. From 64 complete evaluations on (128 in spaces
-    with branches), every second proposal is that of a process of the region around the best one.
-    See ``automl_plugins.proposers.committee`` for how members are trusted.
+    ``diverse`` suggests the first configurations. In a long search a process of the region around
+    the best evaluation has every second turn, see ``proposers.trust_region.has_region``. How
+    members are trusted: ``proposers.committee``.
 
     Args:
         memory: The earlier tasks; ``"auto"`` takes the bundled memory of the learner whose
@@ -221,13 +221,15 @@ def _own_members(shared: dict[str, Any], per_second: bool) -> dict[str, ModelBas
 
 def _near_the_best(shared: dict[str, Any]) -> ModelBasedProposer:
     """The proposer for the region around the best trial of a long search."""
+    n_candidates = shared.get("n_candidates")
+    own: dict[str, Any] = {"n_candidates": n_candidates or _LOCAL_CANDIDATES}
     return make_proposer(
         surrogates.LocalProcess(),
         target="standardize",
         incumbent="predicted",
-        # Steps from the observed, shares of the whole range, would lead out of the region.
+        # Steps from observed configurations are shares of the whole range and would leave it.
         search=LocalSearch(n_observed=0, n_candidates=0, n_gradients=_GRADIENTS),
-        **({"n_candidates": _LOCAL_CANDIDATES} | shared | {"balance": None}),
+        **(shared | own),
     )
 
 

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from automl_plugins._arguments import check_integer
 from automl_plugins.arrays import BoolArray, FloatArray, IndexArray
 from automl_plugins.surrogates.averaged_process import AveragedProcess
-from automl_plugins.surrogates.base import as_features, as_training
+from automl_plugins.surrogates.base import as_features, as_training, standardise
 
 _LEAST, _LARGEST = 1e-4, 0.5  # half widths of a region, as shares of each range
 _FEWEST = 10  # best rows whose spread is measured; twice the number of inputs, if that is more
@@ -31,9 +31,9 @@ class LocalProcess(BaseEstimator):  # type: ignore[misc]
     """``AveragedProcess`` of the rows nearest to the best one, on inputs scaled to their region.
 
     The region is a box around the best row. Its half width in each feature is the mean distance of
-    the best rows from the best one, at most half of the range: a feature of 0 and 1 has one value
-    in it. Rows in which other features are missing are of another branch, where the prediction is
-    the mean of what was learnt.
+    the best rows from the best one, at least 1e-4 and at most half of the range: of a 0/1 feature
+    it holds only the value of the best row. Rows in which other features are missing are of
+    another branch, where the prediction is the mean of what was learnt.
 
     Args:
         max_rows: Largest number of rows to learn from, at least 2.
@@ -105,21 +105,23 @@ class LocalProcess(BaseEstimator):  # type: ignore[misc]
         distances = np.abs(X[order] - best)
         n_best = max(_FEWEST, 2 * int((~np.isnan(best)).sum()))
         near = distances[:n_best]
-        # Rows that are lacking count as far away: of a branch that is hardly known all is tried.
+        # Missing rows count as far away, so that a branch with few rows is searched widely.
         width = (near.sum(axis=0) + _LARGEST * (n_best - len(near))) / n_best
         width = np.clip(width, _LEAST, _LARGEST)
         self.low_, self.high_ = best - width, best + width
-        farthest = np.nanmax(distances / width, axis=1)
+        farthest = np.nan_to_num(distances / width).max(axis=1)  # 0 between missing features
         rows = np.sort(order[np.argsort(farthest, kind="stable")[: self.max_rows]])
-        self._mean, self._std = float(y[rows].mean()), float(y[rows].std())
+        _, self._mean, self._std = standardise(y[rows])
         return np.asarray(rows)
 
     def _is_of_branch(self, X: FloatArray) -> BoolArray:
-        """Whether the same features are missing in each row (n,) as in the best one."""
+        """Mask (n,) of the rows in which the same features are missing as in the best one."""
         return np.asarray((np.isnan(X) == np.isnan(self.low_)).all(axis=1))
 
     def _scaled(self, X: FloatArray) -> FloatArray:
         """Inputs (n, d) of rows of the branch: 0 and 1 are the ends of the region."""
         known = ~np.isnan(self.low_)
+        if not known.any():
+            return np.zeros((len(X), 1))
         low, high = self.low_[known], self.high_[known]
         return np.asarray((X[:, known] - low) / (high - low))

@@ -242,39 +242,38 @@ def test_a_long_search_asks_the_local_member_in_turn() -> None:
     assert members == ["local process", "all"] * 3
     local = propose(one, history, 64)
     assert local.trust is None and np.abs(local.vector - 0.5).max() <= 0.1
-    # Only complete ones count, and what is fixed may lie outside the region.
-    assert propose(one, history.first(63), 64).member == "all"
-    for other in (Status.RUNNING, Status.PRUNED, Status.FAILED):
-        status = history.status.copy()
-        status[-1] = other
-        fewer = History.of(history.vectors, history.losses, status=status)
-        assert propose(one, fewer, 64).member == "all"
+    assert propose(one, history.first(63), 64).member == "all"  # see ``has_region``
     for fixed, name in (([np.nan, np.nan], "local process"), ([0.9, np.nan], "all")):
         proposal = one.propose(SQUARE, history, Streams(0), 64, np.array(fixed))
         assert proposal.member == name
 
 
-def test_several_branches_take_more_trials_before_there_is_a_region() -> None:
+def test_where_a_region_is_exhausted_a_member_is_drawn() -> None:
+    space = VectorSpace(ConfigurationSpace({"x": (0.0, 1.0), "n": (0, 99)}))
+    x = np.linspace(0.0, 1.0, 64)
+    rows = space.canonical(np.column_stack([x, np.full(64, 0.005)]))
+    history = History.of(rows, np.abs(x - 0.501))
+
+    class Nowhere(Near):
+        def __init__(self) -> None:
+            super().__init__(0.5)
+            self.low_ = self.high_ = np.array([0.5, 0.005])
+
+    one = Committee({"all": member(Funnel(0.2))}, local=member(Nowhere()))
+    proposal = one.propose(space, history, Streams(0), 64)
+    assert proposal.member == "all" and proposal.trust == {"all": 1.0}
+
+
+def test_branches_keep_their_balanced_turns() -> None:
     space = VectorSpace(a_space())
-    one = Committee({"all": member(AveragedProcess())}, local=member(LocalProcess()))
-    history = observed(space, 127, losses=np.arange(127.0))
-    assert one.propose(space, history, Streams(0), 126).member == "all"
     history = observed(space, 128, losses=np.arange(128.0))
-    assert one.propose(space, history, Streams(0), 128).member == "local process"
-
-
-def test_a_plateau_has_no_region() -> None:
-    one, history = in_turn(), along_a_line(64)
-    losses = history.losses.copy()
-    losses[[3, 50]] = losses.min()
-    level = History.of(history.vectors, losses)
-    assert propose(one, level, 64).member == "all"
-    # The best of all is one of two that failed.
-    status, twice = np.full(66, Status.COMPLETE), along_a_line(66)
-    status[:2], losses = Status.FAILED, twice.losses.copy()
-    losses[:2] = -1.0
-    failed = History.of(twice.vectors, losses, status=status)
-    assert propose(one, failed, 66).member == "local process"
+    for balance, expected in ((None, [130, 132]), (5, [132]), (4, [130]), (2, [])):
+        local = member(LocalProcess(), balance=balance)
+        one = Committee({"all": member(AveragedProcess(), balance=balance)}, local=local)
+        members = {k: one.propose(space, history, Streams(0), k).member for k in range(129, 134)}
+        assert [k for k, name in members.items() if name == "local process"] == expected
+    flat = Committee({"all": member(Funnel(0.2), balance=2)}, local=member(Near(0.5), balance=2))
+    assert propose(flat, along_a_line(64), 64).member == "local process"
 
 
 def test_a_member_without_merit_is_not_asked() -> None:

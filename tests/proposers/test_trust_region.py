@@ -15,14 +15,19 @@ from ConfigSpace import (
     Integer,
     OrdinalHyperparameter,
 )
-from proposing import SQUARE, branches, observed
+from proposing import SQUARE, a_space, branches, observed
 
-from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings
 from automl_plugins.proposers.models import fit_models
 from automl_plugins.proposers.proposal import Question
-from automl_plugins.proposers.trust_region import TrustRegion, trust_region
+from automl_plugins.proposers.trust_region import (
+    RegionExhausted,
+    TrustRegion,
+    has_region,
+    trust_region,
+)
 from automl_plugins.records.history import History
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import AveragedProcess, LocalProcess
@@ -98,28 +103,60 @@ def test_forbidden_configurations_are_left_out() -> None:
     assert set(drawn[:, 0].round(2)) == {0.0, 0.33} and 50 < len(drawn) < 190
 
 
-def test_it_grows_until_something_is_left_and_ends_with_the_whole_space() -> None:
+def test_a_region_ends_where_all_in_it_was_tried() -> None:
     space = VectorSpace(ConfigurationSpace({"n": (0, 99)}))
-
-    def entries(numbers: Any) -> FloatArray:
-        return space.canonical((np.array(numbers)[:, None] + 0.5) / 100.0)
-
-    near = entries(range(40, 60))
-    region = region_of(space, History.of(near, np.abs(near[:, 0] - near[10, 0])))
-    assert region.high[0] < near[-1, 0] and region.low[0] > near[0, 0]  # all in it was tried
-    drawn, _ = region.unseen(100)
-    assert len(drawn) and (np.abs(drawn - near[10]) < 0.21).all()
-    everything = entries(range(100))
-    known = History.of(everything[:-1], np.arange(99.0))
-    left, _ = region_of(space, known).unseen(100)
-    np.testing.assert_array_equal(np.unique(left), everything[-1])
+    entries = space.canonical((np.arange(100.0)[:, None] + 0.5) / 100.0)
+    near = entries[40:60]
+    history = History.of(near, np.abs(near[:, 0] - near[10, 0]))
+    region = region_of(space, history)
+    assert region.high[0] < near[-1, 0] and region.low[0] > near[0, 0]
+    with pytest.raises(RegionExhausted):
+        region.unseen(100)
+    known = History.of(np.delete(near, 9, axis=0), np.delete(history.losses, 9))
+    left, complete = region_of(space, known).unseen(100)
+    assert not complete
+    np.testing.assert_array_equal(np.unique(left), near[9])
 
 
-def test_where_nothing_moves_the_whole_space_is_asked() -> None:
+@pytest.mark.parametrize(
+    ("n", "changes", "expected"),
+    [
+        (64, {}, True),
+        (63, {}, False),
+        (64, {"losses": {5: 0.0, 40: 0.0}}, False),  # a plateau
+        (
+            66,
+            {
+                "losses": {5: -1.0, 40: -1.0},
+                "status": {5: Status.FAILED, 40: Status.FAILED},
+            },
+            True,
+        ),  # of failures
+        (64, {"status": {20: Status.PRUNED}}, False),
+        (64, {"status": {63: Status.RUNNING}}, False),
+        (64, {"constraints": {0: 1.0}}, False),  # the best one breaks it
+        (64, {"constraints": {1: 1.0}}, True),
+        (64, {"vectors": {0: 1.3}}, False),  # outside a range that has shrunk
+    ],
+)
+def test_when_a_search_has_a_region(n: int, changes: dict[str, Any], expected: bool) -> None:
+    vectors, losses = np.random.default_rng(0).random((n, 2)), np.arange(float(n))
+    status, constraints = np.full(n, Status.COMPLETE), np.full((n, 1), -1.0)
+    columns: dict[str, Any] = dict(
+        vectors=vectors, losses=losses, status=status, constraints=constraints
+    )
+    for name, values in changes.items():
+        for row, value in values.items():
+            columns[name][row] = value
+    assert has_region(SQUARE, History.of(**columns)) is expected
+
+
+def test_branches_and_what_does_not_move() -> None:
+    branching = VectorSpace(a_space())
+    numbers = {n: observed(branching, n, losses=np.arange(float(n))) for n in (127, 128)}
+    assert [has_region(branching, history) for history in numbers.values()] == [False, True]
     space = VectorSpace(ConfigurationSpace({"kind": ["a", "b", "c"], "other": ["d", "e", "f"]}))
-    history = History.of([[0.0, 1.0], [1.0, 1.0]], [0.0, 1.0])
-    left, complete = region_of(space, history).unseen(100)
-    assert complete and len(left) == 7
+    assert not has_region(space, observed(space, 70, losses=np.arange(70.0)))
 
 
 def test_an_old_range_and_new_conditions() -> None:

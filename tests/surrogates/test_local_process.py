@@ -128,3 +128,16 @@ def test_a_best_row_in_another_branch_is_learnt_anew() -> None:
     model, better = LocalProcess().fit(X, y), np.where(np.arange(60) % 2 == 0, y - 10.0, y)
     seen: Any = model.conditioned(X, better)
     np.testing.assert_array_equal(seen.predict(X), LocalProcess().fit(X, better).predict(X))
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_best_row_without_any_feature_and_large_losses() -> None:
+    X = np.array([[NAN, NAN], [0.2, 0.3], [NAN, NAN]])
+    model = LocalProcess().fit(X, np.array([0.0, 1.0, 0.5]))
+    mean, std = model.predict(X)
+    assert np.isfinite(mean).all() and np.isfinite(std).all()
+    assert np.isnan(model.conditioned(X, np.array([0.0, 1.0, 0.5])).low_).all()
+    X, y = of_two_branches()
+    for factor in (1e300, 1e-300):
+        _, std = LocalProcess().fit(X, y * factor).predict(X[::2])
+        np.testing.assert_allclose(std, factor * y[1::2].std())
