@@ -17,6 +17,7 @@ from ConfigSpace import (
 )
 from proposing import SQUARE, a_space, branches, observed
 
+from automl_plugins.proposers.acquisition import LocalSearch
 from automl_plugins.proposers.model_based import ModelBasedProposer, ProposerSettings
 from automl_plugins.proposers.models import fit_models
 from automl_plugins.proposers.proposal import Question
@@ -32,7 +33,8 @@ from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import AveragedProcess, LocalProcess
 
-LOCAL = ProposerSettings(LocalProcess(), target="standardize")
+SEARCH = LocalSearch(n_observed=0, n_candidates=0, n_gradients=20)
+LOCAL = ProposerSettings(LocalProcess(), target="standardize", search=SEARCH)
 
 
 def region_of(space: VectorSpace, history: History) -> TrustRegion:
@@ -86,7 +88,7 @@ def test_categories_and_what_decides_about_others_stay() -> None:
     moves = {name for name, low in zip(space.names, region.low, strict=True) if low == low}
     assert moves == {"a", "width", "size"}
     size = space.names.index("size")
-    assert 0.0 <= region.low[size] < region.high[size] <= 3.0  # indices of the ordinal
+    assert 0.0 <= region.low[size] < region.high[size] - 1.0 <= 2.0  # indices of the ordinal
     drawn, _ = region.unseen(100)
     assert space.allowed(drawn).all()
     np.testing.assert_array_equal(np.isnan(drawn), np.isnan(region.centre)[None].repeat(100, 0))
@@ -168,13 +170,18 @@ def test_an_old_range_and_new_conditions() -> None:
     assert not np.isnan(region_of(branches(), unfinished).unseen(5)[0][:, 0]).any()
 
 
-def test_proposals_stay_in_the_region_and_find_its_minimum() -> None:
-    rng = np.random.default_rng(0)
-    vectors = np.clip([0.6, 0.2] + 0.1 * rng.normal(size=(60, 2)), 0.0, 1.0)
+def test_proposals_find_the_minimum_of_the_region() -> None:
+    vectors = np.clip([0.6, 0.2] + 0.1 * np.random.default_rng(0).normal(size=(60, 2)), 0.0, 1.0)
     history = History.of(vectors, ((vectors - [0.62, 0.21]) ** 2).sum(axis=1))
-    proposer = ModelBasedProposer(LOCAL)
-    proposal = proposer.propose(SQUARE, history, Streams(0), 60)
-    region = region_of(SQUARE, history)
-    assert (proposal.vector >= region.low).all() and (proposal.vector <= region.high).all()
+    proposal = ModelBasedProposer(LOCAL).propose(SQUARE, history, Streams(0), 60)
     assert np.abs(proposal.vector - [0.62, 0.21]).max() < 0.01
     assert proposal.loss is not None and abs(proposal.loss) < 1e-3
+
+
+def test_on_a_slope_proposals_end_at_the_end_of_the_region() -> None:
+    vectors = np.clip([0.6, 0.4] + 0.05 * np.random.default_rng(0).normal(size=(60, 2)), 0.0, 1.0)
+    history = History.of(vectors, vectors @ [-3.0, 1.0])
+    region = region_of(SQUARE, history)
+    assert region.high[0] < 0.9 and region.low[1] > 0.1
+    proposal = ModelBasedProposer(LOCAL).propose(SQUARE, history, Streams(0), 60)
+    np.testing.assert_allclose(proposal.vector, [region.high[0], region.low[1]])
