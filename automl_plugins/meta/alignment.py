@@ -1,4 +1,4 @@
-"""Runs recorded in one search space as vectors of another, matched by name; and one for several.
+"""Runs recorded in one search space as vectors of another, matched by name; the union of spaces.
 
 What the new space asks for and a run does not have is imputed, what lies outside is clipped or
 dropped, and ``Coverage`` says how much of that there was.

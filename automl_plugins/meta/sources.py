@@ -1,7 +1,7 @@
 """What a memory may be, and the runs in it.
 
 It may be sources of any framework, alone, listed or by name: what an adapter can read, every
-other framework takes as a memory. Or a store, the place of one, or the name of a bundled one.
+other framework takes as a memory. Or a store, the place of one, or the name of a ``bundled`` one.
 """
 
 from __future__ import annotations
