@@ -271,12 +271,12 @@ def climb(
     The active real numbers move, except those ``fixed`` and those that decide which others are
     active. A gradient is made of central differences, scored in one batch.
     """
-    free = np.isinf(space.n_values) & ~np.isnan(start)
-    free[list(space.deciding)] = False  # else others begin or cease to be active
+    low, high = (np.zeros(space.d), np.ones(space.d)) if ends is None else ends
+    free = np.isinf(space.n_values) & ~np.isnan(low)
     if fixed is not None:
         free &= np.isnan(fixed)
-    low, high = (np.zeros(space.d), np.ones(space.d)) if ends is None else ends
-    columns = np.flatnonzero(free & ~np.isnan(low))
+    columns = moving(space, start)
+    columns = columns[free[columns]]
     m, low, high = len(columns), low[columns], high[columns]
     if not m:
         return start
@@ -299,6 +299,13 @@ def climb(
     higher = start.copy()
     higher[columns] = end.x
     return np.asarray(space.canonical(higher[None])[0])
+
+
+def moving(space: VectorSpace, vector: FloatArray) -> IndexArray:
+    """Columns of the active numbers of ``vector`` (d,), without those that decide about others."""
+    moves = ~np.isnan(vector) & ~space.categorical & (space.n_values > 1)
+    moves[list(space.deciding)] = False  # else others begin or cease to be active
+    return np.flatnonzero(moves)
 
 
 def best_of(

@@ -25,6 +25,7 @@ import numpy as np
 from automl_plugins._arguments import check_finite, check_share
 from automl_plugins.arrays import FloatArray
 from automl_plugins.newest import Newest
+from automl_plugins.proposers import design
 from automl_plugins.proposers.model_based import ModelBasedProposer
 from automl_plugins.proposers.proposal import Proposal
 from automl_plugins.proposers.refits import SharedFits, key_of_rows, total_seconds
@@ -120,9 +121,17 @@ class Committee:
         if all(member.starts(space, history, k) for member in self.members.values()):
             # There is no model to be trusted yet, and one design fills the space better than two.
             return first.propose(space, history, streams, k, fixed)
-        if self.local is not None and self._is_local_turn(space, history, k, fixed):
+        local, is_free = self.local, fixed is None or np.isnan(fixed).all()
+        if (
+            local is not None
+            and k % 2 == 0
+            and is_free
+            # No branch is given up: a member has the turns of ``balance``.
+            and not design.is_branch_turn(space, k, local.settings.balance)
+            and has_region(space, history)
+        ):
             try:
-                return replace(self.local.propose(space, history, streams, k), member=LOCAL)
+                return replace(local.propose(space, history, streams, k), member=LOCAL)
             except RegionExhausted:
                 pass  # a member is drawn instead
         trust, judge_seconds = self._trust(space, history, streams)
@@ -135,17 +144,6 @@ class Committee:
             trust=trust,
             fit_seconds=total_seconds(judge_seconds, proposal.fit_seconds),
         )
-
-    def _is_local_turn(
-        self, space: VectorSpace, history: History, k: int, fixed: FloatArray | None
-    ) -> bool:
-        if k % 2 or not (fixed is None or np.isnan(fixed).all()):
-            return False
-        # No branch is given up: the others have the turns of ``balance``.
-        balance = (
-            self.local.settings.balance if self.local is not None and space.branching else None
-        )
-        return (balance is None or k % balance != 0) and has_region(space, history)
 
     def _trust(
         self, space: VectorSpace, history: History, streams: Streams

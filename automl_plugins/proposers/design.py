@@ -69,6 +69,14 @@ def space_filling(
     return tried[begun:]
 
 
+def is_branch_turn(space: VectorSpace, k: int, balance: int | None) -> bool:
+    """Whether evaluation ``k`` is the turn of the ``branch`` that has been served least.
+
+    Not the first one: a surrogate that knows earlier tasks is asked from k = 0 on.
+    """
+    return balance is not None and k > 0 and k % balance == 0 and bool(space.branching)
+
+
 def branch(
     space: VectorSpace, pool: FloatArray, tried: FloatArray, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:

@@ -197,9 +197,7 @@ class ModelBasedProposer:
             if starting and settings.uniform_start:
                 return Proposal(pool[rng.integers(len(pool))], "random")
             return Proposal(design.next_point(space, pool, asked.earlier.vectors, rng), "design")
-        # Not the first one: a surrogate that knows earlier tasks is asked from k = 0 on.
-        turn = settings.balance is not None and fixed is None and k and k % settings.balance == 0
-        if turn and space.branching:
+        if fixed is None and design.is_branch_turn(space, k, settings.balance):
             pool, _ = asked.unseen(_DESIGN_POOL)
             columns, fixed = list(space.branching), np.full(space.d, np.nan)
             fixed[columns] = design.branch(space, pool, asked.earlier.vectors, rng)[0][0, columns]

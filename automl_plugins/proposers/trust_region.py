@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from automl_plugins.arrays import FloatArray, IndexArray
+from automl_plugins.arrays import FloatArray
+from automl_plugins.proposers.acquisition import moving
 from automl_plugins.proposers.models import FittedModels
 from automl_plugins.proposers.proposal import Question
 from automl_plugins.records.history import History
@@ -80,13 +81,6 @@ def trust_region(asked: Question, models: FittedModels) -> TrustRegion | None:
     low[columns] = np.maximum(0.0, centre[columns] - width)
     high[columns] = np.minimum(largest, centre[columns] + width)
     return TrustRegion(asked, centre, low, high)
-
-
-def moving(space: VectorSpace, vector: FloatArray) -> IndexArray:
-    """Columns of the active numbers of ``vector`` (d,), without those that decide about others."""
-    moves = ~np.isnan(vector) & ~space.categorical & (space.n_values > 1)
-    moves[list(space.deciding)] = False
-    return np.flatnonzero(moves)
 
 
 def has_region(space: VectorSpace, history: History) -> bool:

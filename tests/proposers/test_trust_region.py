@@ -101,7 +101,7 @@ def test_forbidden_configurations_are_left_out() -> None:
     space.add(ForbiddenEqualsClause(space["n"], 3))
     entries = np.column_stack([np.tile([1.0 / 3.0, 1.0], 10), np.linspace(0.0, 1.0, 20)])
     drawn, _ = region_of(VectorSpace(space), History.of(entries, np.arange(20.0))).unseen(200)
-    # The width is the mean distance, 1/3: two and three are as likely as each other.
+    # One, two and three lie in it, for its half width is the mean distance of 1/3.
     assert set(drawn[:, 0].round(2)) == {0.0, 0.33} and 50 < len(drawn) < 190
 
 
