@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+import multiprocessing
+import os
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import forkserver
 from pathlib import Path
+from typing import Any
 
 import pytest
-from breaks import ROOT, Break, load
+from breaks import ROOT, Break, exit_code, load
 
 BREAKS = load()
 
@@ -48,3 +55,20 @@ def test_a_table_of_breaks_is_checked(tmp_path: Path) -> None:
     (tmp_path / "two.toml").write_text('[c]\nfile = "a.py"\n')
     with pytest.raises(ValueError, match=r"two\.toml, c: needs exactly broken, file"):
         load(tmp_path)
+
+
+def test_exit_codes_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read_late(file: int) -> Any:
+        time.sleep(next(seconds))  # another thread could read the code before this one does
+        return read(file)
+
+    seconds = itertools.cycle([0.03, 0.0, 0.01])
+    read = forkserver.read_signed
+    monkeypatch.setattr(forkserver, "read_signed", read_late)
+
+    def run(code: int) -> int | None:
+        context = multiprocessing.get_context("forkserver")
+        return exit_code(context.Process(target=os._exit, args=(code,)), 60)
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(run, range(40))) == list(range(40))

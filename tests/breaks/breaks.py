@@ -27,11 +27,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import tomllib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
@@ -46,6 +49,9 @@ _OUTCOME = re.compile(r"^(FAILED|ERROR) (\S+)", re.MULTILINE)
 # What takes most of the time of a short test is to import these.
 _LIBRARIES = ["hyperopt", "hypothesis", "lightgbm", "optuna", "pandas", "sklearn.ensemble", "smac"]
 _FORKED = multiprocessing.get_context("forkserver")
+# To start a process reads the exit codes of those that have ended, each of which can be read once:
+# never in two threads at a time.
+_EXIT_CODES = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -171,6 +177,15 @@ def _run_broken(tests: Sequence[str], root: Path, report: Path) -> None:
     os._exit(code)  # at once: a library's thread may crash while the process ends
 
 
+def exit_code(process: BaseProcess, seconds: float) -> int | None:
+    """Start a process and wait for its end; its exit code, or None after ``seconds``."""
+    with _EXIT_CODES:
+        process.start()
+    wait([process.sentinel], seconds)
+    with _EXIT_CODES:
+        return process.exitcode
+
+
 def verdict(one: Break, root: Path) -> str:
     """Run a break's tests; empty if all notice it, else a report. The copy is restored."""
     path, report = root / one.file, root / "report.txt"
@@ -178,17 +193,16 @@ def verdict(one: Break, root: Path) -> str:
     path.write_text(one.apply(root), encoding="utf-8")
     process = _FORKED.Process(target=_run_broken, args=(one.tests, root, report))
     try:
-        process.start()
-        process.join(_SECONDS)
-        if process.exitcode is None:
+        code = exit_code(process, _SECONDS)
+        if code is None:
             process.kill()
             return f"its tests hang for {_SECONDS} s"
     finally:
         path.write_text(before, encoding="utf-8")
         os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     output = report.read_text(encoding="utf-8", errors="replace") if report.exists() else ""
-    if process.exitcode not in (0, 1):
-        return f"its tests cannot be run (exit code {process.exitcode}):\n{output}"
+    if code not in (0, 1):
+        return f"its tests cannot be run (exit code {code}):\n{output}"
     failed = {name.split("[")[0] for _, name in _OUTCOME.findall(output)}
     passed = [test for test in one.tests if test not in failed]
     return f"NOT NOTICED by {', '.join(passed)}\n{output}" if passed else ""
