@@ -279,17 +279,17 @@ def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
 
 def _why_foreign(switch: Any) -> str:
     """Why one of ``foreign_switches`` is no choice, and what to do."""
+    index, *options = switch.pos_args
     param = index_param(switch)
     drawn = None if param is None else param.arg["obj"]
     ends = ends_of(drawn) if drawn is not None and drawn.name == "randint" else None
-    if ends is not None:
-        return (
-            f"{label_of(param)!r} is drawn from range{ends}, but its switch has options 0 to"
-            f" {len(switch.pos_args) - 2}: give it a range among these."
-        )
+    if ends is None:
+        return f"A switch depends on {describe(index)}: write it as hp.choice or hp.pchoice."
+    if not options:
+        return f"{label_of(param)!r} has no options: give hp.choice at least one."
     return (
-        f"The option of a switch depends on an expression, {describe(switch.pos_args[0])}: write"
-        " it as hp.choice or hp.pchoice."
+        f"{label_of(param)!r} is drawn from range{ends}, but its switch has options 0 to"
+        f" {len(options) - 1}: give it a range among these."
     )
 
 

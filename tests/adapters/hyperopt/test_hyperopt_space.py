@@ -358,6 +358,7 @@ def test_values_are_what_the_objective_is_given(seed: int) -> None:
             r"'a' .* range\(0, 3\).*0 to 1: give",
         ),
         (lambda: scope.switch(hp.randint("a", -1, 2), "x", "y"), r"'a' .* range\(-1, 2\).*0 to 1"),
+        (lambda: hp.choice("a", []), "'a' has no options: give hp.choice at least one"),
         (
             lambda: tpe and scope.hyperopt_param("x", scope.GMM1([1.0], [0.0], [1.0])),
             "'x' is drawn from GMM1",
