@@ -270,6 +270,19 @@ def test_a_search_that_has_come_near_ends_at_the_optimum() -> None:
     assert found[0] < 0.2 * found[1]
 
 
+def test_auto_ends_beside_a_border() -> None:
+    space = VectorSpace(ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)}))
+    spread, rng = 0.05, np.random.default_rng(0)
+    best, forbidden = np.array([0.25, 0.3]), np.array([0.8, 0.7])
+    rows = np.repeat([best, forbidden], 40, axis=0) + spread * rng.normal(size=(80, 2))
+    losses = np.where(np.arange(80) < 40, 1.0, 0.0) + 100.0 * spread * rng.random(80)
+    broken = np.where(np.arange(80) < 40, -1.0, 1.0)[:, None]
+    history = History.of(rows, losses, constraints=broken)
+    proposal = recipes.auto(None).propose(space, history, Streams(0), 80)
+    assert proposal.member == "local process"
+    np.testing.assert_allclose(proposal.vector, best, atol=4.0 * spread)
+
+
 def test_no_number_of_candidates_is_the_default_of_the_local_member_too() -> None:
     for options, expected in (
         ({}, 300),

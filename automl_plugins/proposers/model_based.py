@@ -41,12 +41,11 @@ from automl_plugins.proposers.models import (
     ModelSettings,
     condition,
     fit_models,
-    incumbents,
     schedule,
 )
 from automl_plugins.proposers.proposal import Proposal, Question
 from automl_plugins.proposers.refits import SharedFits, key_of_rows, total_seconds
-from automl_plugins.proposers.targets import all_alike, is_informative
+from automl_plugins.proposers.targets import all_alike, incumbents, is_informative
 from automl_plugins.proposers.trust_region import trust_region
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status

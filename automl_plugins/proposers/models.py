@@ -23,6 +23,7 @@ from automl_plugins.proposers.targets import (
     choose_rows,
     effective_losses,
     find_substitute,
+    incumbents,
     successes,
     transform,
     with_diverged_as_failed,
@@ -48,8 +49,6 @@ from automl_plugins.surrogates.base import (
 if TYPE_CHECKING:
     from automl_plugins.surrogates import RunningTime
 
-_INCUMBENTS = 64  # best rows among which the best prediction is the incumbent
-
 FailedTrials = Literal["avoid", "ignore"]
 Incumbent = Literal["observed", "predicted"]
 
@@ -72,6 +71,7 @@ class ModelSettings:
         timed: Whether to model the running time.
         incumbent: Target to improve on: the best ``"observed"`` one, or the best ``"predicted"``
             for an evaluation, which a lucky noisy one does not lower.
+        feasible_only: Whether the surrogate learns only of rows that count as successes.
 
     Raises:
         ValueError: For a setting outside its range.
@@ -84,6 +84,7 @@ class ModelSettings:
     failed_trials: FailedTrials = "avoid"
     timed: bool = False
     incumbent: Incumbent = "observed"
+    feasible_only: bool = False
 
     def __post_init__(self) -> None:
         check_integer("max_rows", self.max_rows, 2, optional=True)
@@ -153,7 +154,8 @@ class Learnt:
         # Failed and infeasible rows come last, however good their losses: f* is that of the first.
         order = np.lexsort((targets.values, ~success[known]))
         drawn = streams.generator("rows", len(history))
-        rows = choose_rows(targets.values, settings.max_rows, drawn)
+        wanted = success[known] | (not settings.feasible_only)
+        rows = choose_rows(targets.values, wanted, settings.max_rows, drawn)
         n_complete = int((history.status == Status.COMPLETE).sum())
         return cls(
             targets=targets,
@@ -443,8 +445,3 @@ def _with_incumbent(
     if settings.incumbent == "observed" or not len(learnt.best_rows):
         return models
     return models.improving_on(features[incumbents(learnt.best_rows, learnt.success)])
-
-
-def incumbents(rows: IntArray, success: BoolArray) -> IntArray:
-    """The first of ``rows`` (n,), n > 0, best first: those of ``success`` if the best one is."""
-    return np.asarray(rows[success[rows] == success[rows[0]]][:_INCUMBENTS])

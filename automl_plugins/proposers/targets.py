@@ -32,6 +32,7 @@ _PAIRS = 3  # complete rows from which the final loss of others is predicted; an
 _MOST_STEPS = 100  # at which it is predicted, those of the most rows; each reads all curves
 _BEHIND = 2.0  # how far behind the worst complete loss, in the range of all
 _FLOOR = 0.15  # regret, in that of the median row, below which differences are compressed
+_INCUMBENTS = 64  # best rows among which the best prediction is the incumbent
 _MOST = 1e300  # regret in the same unit beyond which losses are equally bad
 
 
@@ -274,12 +275,19 @@ def _by_progress(history: History, rows: IntArray) -> IntArray:
     return np.asarray(rows[np.lexsort((history.number[rows], loss, -budget))])
 
 
-def choose_rows(targets: FloatArray, max_rows: int | None, rng: np.random.Generator) -> IntArray:
-    """Positions of at most ``max_rows`` rows: the best half, the others drawn at random."""
-    n = len(targets)
-    if max_rows is None or n <= max_rows:
-        return np.arange(n)
-    order = np.argsort(targets, kind="stable")
+def choose_rows(
+    targets: FloatArray, wanted: BoolArray, max_rows: int | None, rng: np.random.Generator
+) -> IntArray:
+    """Positions of at most ``max_rows`` wanted rows: the best half, the others drawn at random."""
+    rows = np.flatnonzero(wanted)
+    if max_rows is None or len(rows) <= max_rows:
+        return rows
+    order = rows[np.argsort(targets[rows], kind="stable")]
     n_best = max_rows // 2
     others = rng.choice(order[n_best:], max_rows - n_best, replace=False)
     return np.sort(np.concatenate([order[:n_best], others]))
+
+
+def incumbents(rows: IntArray, success: BoolArray) -> IntArray:
+    """The first of ``rows`` (n,), n > 0, best first: those of ``success`` if the best one is."""
+    return np.asarray(rows[success[rows] == success[rows[0]]][:_INCUMBENTS])

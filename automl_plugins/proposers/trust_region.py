@@ -86,17 +86,17 @@ def trust_region(asked: Question, models: FittedModels) -> TrustRegion | None:
 def has_region(space: VectorSpace, history: History) -> bool:
     """Whether a search has come so far that the region around its best row is worth a model.
 
-    There are 64 complete rows, 128 in a space with branches. One alone is the best: several lie on
-    a plateau. It is feasible, it may still be proposed, and it has numbers that move.
+    There are 64 complete rows, 128 in a space with branches. One feasible row alone is the best:
+    several lie on a plateau. It may still be proposed, and it has numbers that move.
     """
-    complete = np.flatnonzero(history.status == Status.COMPLETE)
-    if len(complete) < (_FEWEST_WITH_BRANCHES if space.branching else _FEWEST):
+    complete = history.status == Status.COMPLETE
+    if complete.sum() < (_FEWEST_WITH_BRANCHES if space.branching else _FEWEST):
         return False
-    losses = history.losses[complete]
-    best = complete[losses == losses.min()]
+    feasible = np.flatnonzero(complete & history.feasible)
+    losses = history.losses[feasible]
+    best = feasible[losses == losses.min(initial=np.inf)]
     return bool(
         len(best) == 1
-        and history.feasible[best[0]]
         and space.within_reach(history.vectors[best], None)[0]
         and len(moving(space, history.vectors[best[0]]))
     )

@@ -227,6 +227,7 @@ def _near_the_best(shared: dict[str, Any]) -> ModelBasedProposer:
         surrogates.LocalProcess(),
         target="standardize",
         incumbent="predicted",
+        feasible_only=True,  # the region is that of the best row which breaks no constraint
         # Steps from observed configurations are shares of the whole range and would leave it.
         search=LocalSearch(n_observed=0, n_candidates=0, n_gradients=_GRADIENTS),
         **(shared | own),

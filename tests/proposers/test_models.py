@@ -37,9 +37,15 @@ POINTS = np.linspace(0.0, 1.0, 40)[:, None]
 
 def test_models_see_a_bounded_number_of_rows_the_best_half_among_them() -> None:
     targets = np.arange(100.0)
-    rows = choose_rows(targets, 20, np.random.default_rng(0))
+    all_rows, odd = np.ones(100, dtype=bool), np.arange(100) % 2 == 1
+    rows = choose_rows(targets, all_rows, 20, np.random.default_rng(0))
     assert len(rows) == 20 and set(range(10)) <= set(rows.tolist())
-    assert np.array_equal(choose_rows(targets, 200, np.random.default_rng(0)), np.arange(100))
+    rows = choose_rows(targets, odd, 20, np.random.default_rng(0))
+    assert len({*rows.tolist()}) == 20 and set(range(1, 20, 2)) <= set(rows.tolist())
+    assert odd[rows].all() and (np.diff(rows) > 0).all()
+    rng = np.random.default_rng(0)
+    assert np.array_equal(choose_rows(targets, all_rows, 200, rng), np.arange(100))
+    assert np.array_equal(choose_rows(targets, odd, None, rng), np.arange(1, 100, 2))
 
 
 def test_a_number_of_layers_implies_which_widths_there_are() -> None:

@@ -34,7 +34,7 @@ from automl_plugins.streams import Streams
 from automl_plugins.surrogates import AveragedProcess, LocalProcess
 
 SEARCH = LocalSearch(n_observed=0, n_candidates=0, n_gradients=20)
-LOCAL = ProposerSettings(LocalProcess(), target="standardize", search=SEARCH)
+LOCAL = ProposerSettings(LocalProcess(), target="standardize", search=SEARCH, feasible_only=True)
 
 
 def region_of(space: VectorSpace, history: History) -> TrustRegion:
@@ -61,6 +61,20 @@ def test_it_lies_around_the_best_row_within_the_ranges() -> None:
     assert not complete and len(drawn) == 200
     assert (drawn >= region.low).all() and (drawn <= region.high).all()
     assert np.ptp(drawn, axis=0) == pytest.approx([0.09, 0.09], rel=0.1)
+
+
+def test_it_lies_around_the_best_row_that_breaks_no_constraint() -> None:
+    vectors = np.column_stack([np.linspace(0.0, 0.9, 40), np.full(40, 0.5)])
+    constraints = np.where(np.arange(40) < 20, 1.0, -1.0)[:, None]
+    history = History.of(vectors, np.arange(40.0), constraints=constraints)
+    region = region_of(SQUARE, history)
+    np.testing.assert_array_equal(region.centre, vectors[20])
+    # Half the width is the mean distance of the ten best of the others.
+    assert region.high[0] - region.centre[0] == pytest.approx(4.5 * 0.9 / 39)
+    alone = np.where(np.arange(40) == 30, -1.0, 1.0)[:, None]
+    wide = region_of(SQUARE, History.of(vectors, np.arange(40.0), constraints=alone))
+    np.testing.assert_array_equal(wide.centre, vectors[30])
+    assert wide.high[1] - wide.low[1] == pytest.approx(0.9)  # nine of ten are not known
 
 
 def mixed() -> VectorSpace:
@@ -136,8 +150,10 @@ def test_a_region_ends_where_all_in_it_was_tried() -> None:
         ),  # of failures
         (64, {"status": {20: Status.PRUNED}}, False),
         (64, {"status": {63: Status.RUNNING}}, False),
-        (64, {"constraints": {0: 1.0}}, False),  # the best one breaks it
-        (64, {"constraints": {1: 1.0}}, True),
+        (64, {"constraints": {0: 1.0}}, True),  # around another one
+        (64, {"constraints": {0: 1.0, 1: 1.0}, "losses": {5: 2.0}}, False),  # a plateau of others
+        (64, {"constraints": dict.fromkeys(range(63), 1.0)}, True),
+        (64, {"constraints": dict.fromkeys(range(64), 1.0)}, False),
         (64, {"vectors": {0: 1.3}}, False),  # outside a range that has shrunk
     ],
 )
