@@ -33,7 +33,12 @@ from objectives import (
     search,
     studied,
 )
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
 from optuna.trial import TrialState
 
 from automl_plugins.meta import MetaStore
@@ -354,6 +359,44 @@ def test_enqueued_fixed_pruned_failed_and_running_trials(make: type[TransferSamp
     study.sampler = fixing({"kind": "tree"}, sampler)
     study.optimize(branches, n_trials=2)
     assert [t.params["kind"] for t in study.trials[-2:]] == ["tree"] * 2
+
+
+def kinds_and_rates(trial: optuna.Trial, **asked: BaseDistribution) -> float:
+    """Asks in the ranges of the earlier studies, where no others are given."""
+    known = {
+        "rate": FloatDistribution(1e-6, 10.0, log=True),
+        "depth": IntDistribution(1, 30),
+        "kind": CategoricalDistribution(["a", "b", "c"]),
+    }
+    rate, depth, kind = (trial._suggest(name, d) for name, d in (known | asked).items())
+    return float(abs(rate - 0.3) + abs(depth - 20) / 10 + "abc".index(kind))
+
+
+@EVERY
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"rate": FloatDistribution(1e-4, 0.1, log=True), "depth": IntDistribution(1, 10)},
+        {"kind": CategoricalDistribution(["c", "a", "b"])},
+        {"rate": FloatDistribution(0.0, 0.1, step=0.05), "depth": IntDistribution(1, 10, step=3)},
+    ],
+    ids=["narrower", "other order", "steps"],
+)
+def test_before_a_trial_has_ended_others_differ_from_it_in_the_ranges_of_the_objective(
+    make: type[TransferSampler], asked: dict[str, BaseDistribution]
+) -> None:
+    memory = [studied(f"m{i}", kinds_and_rates, n=20, seed=i) for i in range(2)]
+    study = optuna.create_study(sampler=make(memory, seed=1))
+    running = [study.ask() for _ in range(4)]
+    for trial in running:
+        kinds_and_rates(trial, **asked)
+    # They ask one after the other, else nobody knows the ranges of the objective.
+    later = []
+    for _ in range(4):
+        later.append(study.ask())
+        kinds_and_rates(later[-1], **asked)
+    assert distinct([trial.params for trial in later]) == 4
+    assert not [t.params for t in later if t.params in [known.params for known in running]]
 
 
 def test_hyperband_and_several_objectives() -> None:
