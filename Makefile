@@ -97,8 +97,9 @@ extras: archives $(ALONE:%=.venv-%/.extra)
 		.venv-$$extra/bin/python tests/extras.py $$extra; \
 	done
 
+# Not --quiet: warnings that are not shown do not count as errors.
 docs: $(VENV)/.docs
-	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
 	$(VENV)/bin/python tests/browse_docs.py build/docs
 
 examples: $(VENV)/.dev

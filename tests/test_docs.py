@@ -87,6 +87,15 @@ def test_messages_of_the_questions_are_those_of_the_code() -> None:
             assert part.strip(" []'") in texts, part
 
 
+def test_the_first_figures_of_the_readme_are_those_of_the_page() -> None:
+    page, readme = read("docs/evidence/public.md"), " ".join(read("README.md").split())
+    (row,) = re.findall(r"^\| \*\*all tables not tuned on\*\* (.*)$", page, re.M)
+    blocks, trials, never, alone, _ = re.findall(r"\d+", row)
+    assert f"is after {trials} trials as good as Optuna's TPE after 100" in readme
+    assert f"(median of {blocks} comparisons" in readme
+    assert f"{alone} without the recorded runs" in readme and f"in {never} % it never is" in readme
+
+
 @pytest.mark.parametrize("path", sorted(DOCS.rglob("*.svg")), ids=lambda path: path.name)
 def test_a_picture_is_legible_on_light_and_on_dark_pages(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

@@ -21,7 +21,7 @@ from ConfigSpace.hyperparameters import (
 )
 from hyperopt import Domain, Trials, fmin, hp, pyll, rand, space_eval, tpe
 from hyperopt.pyll import scope
-from hyperopt.pyll.stochastic import sample
+from hyperopt.pyll.stochastic import quniform, sample
 from hyperopt_runs import minimise, values_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -477,3 +477,14 @@ def test_ranges_near_the_largest_float_are_translated_without_a_warning() -> Non
 def test_integers_beyond_2_to_53_keep_their_digits(integer: Any) -> None:
     known = translate({"r": hp.randint("r", 2**53, 2**53 + 5)})
     assert known.labels({"r": integer(2**53 + 1)}) == {"r": 2**53 + 1}
+
+
+@pytest.mark.parametrize("q", [1, 2, 0.5, 7])
+def test_multiples_are_those_of_the_page_on_conversions(q: float) -> None:
+    rng = np.random.default_rng(0)
+    for low, high in [(1, 10), (1, 7), (5, 9), (0.25, 1.0), *np.sort(rng.uniform(-9, 9, (20, 2)))]:
+        first, last = math.floor(low / q + 0.5), math.ceil(high / q - 0.5)
+        if first > last:
+            continue  # one number in the middle of two multiples
+        drawn = quniform(low, high, q, rng=np.random.default_rng(0), size=20_000)
+        assert (drawn.min(), drawn.max()) == (first * q, last * q)
