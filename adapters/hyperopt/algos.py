@@ -238,8 +238,8 @@ class Boasf(ArmMethod):
 
     A suggest function proposes within each arm and sees that arm's trials only. A configuration is
     not evaluated twice; an option without hyperparameters is evaluated once. An arm that always
-    fails is dropped. When the budget is spent no trial is proposed, which ends ``fmin``. A line
-    for each round goes to the log (level INFO).
+    fails is dropped, unless all with something left to try do. When the budget is spent no trial
+    is proposed, which ends ``fmin``. A line for each round goes to the log (level INFO).
 
     Rounds are stored in the documents of the trials. With the same options and trials a search
     continues where it stopped. With another budget it opens new rounds; existing trials count, as

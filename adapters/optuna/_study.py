@@ -156,14 +156,14 @@ class StudyReader:
         self._reading = Reading(columns, len(trials), still_open, ends)
         begun = unix_time(trial.datetime_start, local=True)
         # "Not before", for a start that is not known is NaN and must count as recent.
-        rows = (self._read(other) for other in running if other.number >= oldest)
-        open_ = StudyColumns(r for r in rows if r.values or not r.started < begun - _ASKS)
+        rows = [self._read(other) for other in running if other.number >= oldest]
+        alive = StudyColumns(row for row in rows if row.values or not row.started < begun - _ASKS)
         expected = {} if self._declared else self._foresight.distributions
         # What a running trial has asked for may have another range than earlier tasks had, or its
         # choices another order: in theirs its value would be that of another configuration.
-        shown = {n: d for n, d in open_.distributions.items() if n in expected}
+        shown = {n: d for n, d in alive.distributions.items() if n in expected}
         # What the objective asks for holds over what was declared.
-        return View(columns, open_, self._declared | shown | columns.distributions, expected)
+        return View(columns, alive, self._declared | shown | columns.distributions, expected)
 
     def _forget(self) -> None:
         """Forget all that was read of the trials."""

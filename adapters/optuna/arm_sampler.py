@@ -344,7 +344,7 @@ class ArmSampler(SeededSampler):
             if known.first_time(("failed", arm)):
                 _logger.warning(
                     f"{arms.describe(arm)} has failed in all of its trials and gets no more,"
-                    " unless all arms do."
+                    " unless all that are left do. NaN and infinite values count as failures."
                 )
         for arm in situation.exhausted:
             if known.first_time(("exhausted", arm)):

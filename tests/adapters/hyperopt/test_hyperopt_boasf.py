@@ -295,6 +295,18 @@ def test_arms_that_always_fail_are_dropped_and_reported() -> None:
     assert errors == {("<class 'RuntimeError'>", "on purpose")}
 
 
+def test_an_arm_that_always_fails_has_the_rest_once_no_other_has_anything_left() -> None:
+    where = hp.choice("model", [{"x": hp.uniform("x", 0, 1)}, {"k": hp.randint("k", 4)}])
+
+    def objective(config: Any) -> float:
+        if "x" in config:
+            raise RuntimeError("on purpose")
+        return float(config["k"])
+
+    trials = search(objective, where, max_evals=20, catch_eval_exceptions=True)
+    assert Counter(options_of(trials)) == {1: 4, 0: 16}
+
+
 def test_when_everything_fails_it_is_said_as_fmin_says_it() -> None:
     for result in ({"status": STATUS_FAIL}, math.nan):
         with pytest.raises(AllTrialsFailed):

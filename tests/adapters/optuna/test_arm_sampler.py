@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import math
 import pickle
 import re
 import time
@@ -238,14 +239,19 @@ def test_one_choice_is_no_choice(recipe: Callable[..., ArmSampler]) -> None:
 # --- rewards, failures, costs ---------------------------------------------------------------
 
 
+@pytest.mark.parametrize("is_raised", [True, False], ids=["an error", "infinite"])
 @pytest.mark.parametrize(("name", "most"), [("bandit", 3), ("boasf", 14), ("weighted", 8)])
-def test_arms_that_always_fail_are_dropped_and_named_once(name: str, most: int, log: Any) -> None:
+def test_arms_that_always_fail_are_dropped_and_named_once(
+    name: str, most: int, is_raised: bool, log: Any
+) -> None:
     arms = ["good", "broken", "fine"]
 
     def objective(trial: optuna.Trial) -> float:
         algorithm = trial.suggest_categorical("algorithm", arms)
         x = trial.suggest_float("x", 0, 1)
-        return 1 / 0 if algorithm == "broken" else x
+        if algorithm == "broken":
+            return 1 / 0 if is_raised else -math.inf  # the better infinity, too
+        return x
 
     equal = {"weights": dict.fromkeys(arms, 1)} if name == "weighted" else {}
     study = run(RECIPES[name](**equal), 40, objective)
@@ -253,6 +259,7 @@ def test_arms_that_always_fail_are_dropped_and_named_once(name: str, most: int, 
     assert 1 <= n <= most
     said = [r.message for r in log.records if "algorithm='broken' has failed in all" in r.message]
     assert len(said) == (1 if n >= 3 else 0)
+    assert all("NaN and infinite values count as failures" in message for message in said)
 
 
 def pulls_of(study: optuna.Study) -> Pulls:
