@@ -274,11 +274,11 @@ def test_auto_ends_beside_a_border() -> None:
     space = VectorSpace(ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)}))
     spread, rng = 0.05, np.random.default_rng(0)
     best, forbidden = np.array([0.25, 0.3]), np.array([0.8, 0.7])
-    rows = np.repeat([best, forbidden], 40, axis=0) + spread * rng.normal(size=(80, 2))
-    losses = np.where(np.arange(80) < 40, 1.0, 0.0) + 100.0 * spread * rng.random(80)
-    broken = np.where(np.arange(80) < 40, -1.0, 1.0)[:, None]
-    history = History.of(rows, losses, constraints=broken)
-    proposal = recipes.auto(None).propose(space, history, Streams(0), 80)
+    rows = np.repeat([best, forbidden], 70, axis=0) + spread * rng.normal(size=(140, 2))
+    is_broken = np.arange(140) >= 70
+    losses = np.where(is_broken, 0.0, 1.0) + 100.0 * spread * rng.random(140)
+    history = History.of(rows, losses, constraints=np.where(is_broken, 1.0, -1.0)[:, None])
+    proposal = recipes.auto(None).propose(space, history, Streams(0), 140)
     assert proposal.member == "local process"
     np.testing.assert_allclose(proposal.vector, best, atol=4.0 * spread)
 

@@ -71,7 +71,8 @@ class ModelSettings:
         timed: Whether to model the running time.
         incumbent: Target to improve on: the best ``"observed"`` one, or the best ``"predicted"``
             for an evaluation, which a lucky noisy one does not lower.
-        feasible_only: Whether the surrogate learns only of rows that count as successes.
+        feasible_only: Whether the surrogate learns nothing of rows that break a constraint, once
+            there are others.
 
     Raises:
         ValueError: For a setting outside its range.
@@ -154,7 +155,8 @@ class Learnt:
         # Failed and infeasible rows come last, however good their losses: f* is that of the first.
         order = np.lexsort((targets.values, ~success[known]))
         drawn = streams.generator("rows", len(history))
-        wanted = success[known] | (not settings.feasible_only)
+        feasible = history.feasible[known]
+        wanted = feasible | (not settings.feasible_only or not feasible.any())
         rows = choose_rows(targets.values, wanted, settings.max_rows, drawn)
         n_complete = int((history.status == Status.COMPLETE).sum())
         return cls(

@@ -15,7 +15,7 @@ from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.surrogates.base import Local
 
-# Complete rows from which a region can be told from the rest; with branches, each has only some.
+# Rows from which a region can be told from the rest; with branches, each has only some.
 _FEWEST, _FEWEST_WITH_BRANCHES = 64, 128
 
 
@@ -86,15 +86,14 @@ def trust_region(asked: Question, models: FittedModels) -> TrustRegion | None:
 def has_region(space: VectorSpace, history: History) -> bool:
     """Whether a search has come so far that the region around its best row is worth a model.
 
-    There are 64 complete rows, 128 in a space with branches. One feasible row alone is the best:
+    There are 64 complete and feasible rows, 128 in a space with branches. One alone is the best:
     several lie on a plateau. It may still be proposed, and it has numbers that move.
     """
-    complete = history.status == Status.COMPLETE
-    if complete.sum() < (_FEWEST_WITH_BRANCHES if space.branching else _FEWEST):
+    good = np.flatnonzero((history.status == Status.COMPLETE) & history.feasible)
+    if len(good) < (_FEWEST_WITH_BRANCHES if space.branching else _FEWEST):
         return False
-    feasible = np.flatnonzero(complete & history.feasible)
-    losses = history.losses[feasible]
-    best = feasible[losses == losses.min(initial=np.inf)]
+    losses = history.losses[good]
+    best = good[losses == losses.min()]
     return bool(
         len(best) == 1
         and space.within_reach(history.vectors[best], None)[0]

@@ -77,6 +77,13 @@ def test_it_lies_around_the_best_row_that_breaks_no_constraint() -> None:
     assert wide.high[1] - wide.low[1] == pytest.approx(0.9)  # nine of ten are not known
 
 
+def test_where_all_rows_break_a_constraint_it_lies_around_the_least_violation() -> None:
+    vectors = np.column_stack([np.linspace(0.0, 0.9, 40), np.full(40, 0.5)])
+    violation = 1.0 + np.abs(np.arange(40.0) - 7)
+    history = History.of(vectors, np.arange(40.0), constraints=violation[:, None])
+    np.testing.assert_array_equal(region_of(SQUARE, history).centre, vectors[7])
+
+
 def mixed() -> VectorSpace:
     """A kind that decides about ``a``, a number of layers about ``width``, and others."""
     space = ConfigurationSpace()
@@ -150,10 +157,9 @@ def test_a_region_ends_where_all_in_it_was_tried() -> None:
         ),  # of failures
         (64, {"status": {20: Status.PRUNED}}, False),
         (64, {"status": {63: Status.RUNNING}}, False),
-        (64, {"constraints": {0: 1.0}}, True),  # around another one
-        (64, {"constraints": {0: 1.0, 1: 1.0}, "losses": {5: 2.0}}, False),  # a plateau of others
-        (64, {"constraints": dict.fromkeys(range(63), 1.0)}, True),
-        (64, {"constraints": dict.fromkeys(range(64), 1.0)}, False),
+        (65, {"constraints": {0: 1.0}}, True),  # the best one; around another one
+        (64, {"constraints": {0: 1.0}}, False),
+        (66, {"constraints": {0: 1.0, 1: 1.0}, "losses": {5: 2.0}}, False),  # a plateau of others
         (64, {"vectors": {0: 1.3}}, False),  # outside a range that has shrunk
     ],
 )
