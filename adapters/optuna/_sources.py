@@ -32,6 +32,7 @@ from automl_plugins.meta.sources import (
     Known,
     Memory,
     hint_of_kind,
+    log_left_out,
     named_sources,
     read_memory,
     read_source,
@@ -166,7 +167,7 @@ class _Found:
     def add_study(self, study: Study, name: str, *, picked: bool) -> None:
         """Add a study as a task, once; one that was not picked is left out if it is unusable."""
         if not picked and len(study.directions) > 1:
-            _logger.warning(f"Source {name!r} is left out: it has several objectives.")
+            log_left_out(_logger, name, "it has several objectives.")
             return
         trials = finished_trials(study)
         if _find(study, trials, self.marks) is not None:

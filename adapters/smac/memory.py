@@ -38,8 +38,8 @@ from .trials import (
     Source,
     check_one_objective,
     describe_run,
-    runs_in,
     runs_of,
+    use_runs,
     write_note,
 )
 
@@ -120,8 +120,12 @@ def read_task(
 
 
 def read_tasks(source: Source) -> list[TaskRecord]:
-    """All run histories of a source, see ``read_task``; those of one name are one task."""
-    return [_read_record(run, run.finished()) for run in runs_of(source)]
+    """The run histories of a source that can be used, those of one name as one task.
+
+    Raises:
+        TypeError, ValueError: As ``use_runs``.
+    """
+    return use_runs(source, lambda run: _read_record(run, run.finished()))
 
 
 def _read_record(run: Run, finished: Sequence[FinishedTrial]) -> TaskRecord:
@@ -151,7 +155,8 @@ def meta_dataset_from_runhistory(
     Args:
         sources: A run history, a facade, or a folder with any number of run histories below it;
             several of these; or several by name of the task. Without a name the task has that of
-            its scenario.
+            its scenario. Of a folder with several, runs that cannot be used are left out with a
+            warning.
         space: The search space; None takes the union of the recorded ones.
         meta_features: Properties of the data by name of the task.
         tags: Further facts by name of the task.
@@ -161,7 +166,7 @@ def meta_dataset_from_runhistory(
         TypeError: For anything but run histories.
         ValueError: As ``read_task``; if no task shares a hyperparameter with the space.
     """
-    records = [_read_record(run, run.finished()) for run in runs_in(sources)]
+    records = use_runs(sources, lambda run: _read_record(run, run.finished()))
     return dataset_of(records, space, meta_features=meta_features, tags=tags, **options)
 
 
@@ -364,19 +369,24 @@ class RecordCallback(SearchRecorder, Callback):
 
         Args:
             source: A run history, a facade, a folder with any number of run histories below it;
-                or several of these.
+                or several of these. Of a folder with several, runs that cannot be used are left
+                out with a warning.
 
         Raises:
             StoreError: If the store cannot be written.
-            ValueError: For several objectives or instances, or without a name for the task.
+            ValueError: For several objectives or instances, or without a name for the task, if
+                the run was given by itself, or nothing else is in its folder.
         """
         new = 0
-        for run in runs_in(source):
-            if finished := run.finished():
+        for run, finished, record in use_runs(source, self._read):
+            if record is not None:
                 keys = [_key(*trial) for trial in finished]
-                record = _read_record(self._named(run), finished)
                 new += self.recorder.add(record, search=_search(run), keys=keys)
         return new
+
+    def _read(self, run: Run) -> tuple[Run, list[FinishedTrial], TaskRecord | None]:
+        finished = run.finished()
+        return run, finished, _read_record(self._named(run), finished) if finished else None
 
 
 def _search(run: Run) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
@@ -22,7 +23,7 @@ from automl_plugins._arguments import check_kind
 from automl_plugins.addresses import as_path
 from automl_plugins.arrays import FloatArray
 from automl_plugins.meta.files import DAMAGE
-from automl_plugins.meta.sources import named_sources
+from automl_plugins.meta.sources import log_left_out, named_sources
 from automl_plugins.records.trial import Status, Trial, as_number, as_seconds, read_outcome
 from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import as_configuration, is_same_space, to_vector, values_of
@@ -31,6 +32,9 @@ from .replaying import label
 
 Source = RunHistory | AbstractFacade | str | Path
 FinishedTrial = tuple[Configuration, TrialKey, TrialValue]
+_T = TypeVar("_T")
+
+_logger = logging.getLogger("smac.automl_plugins")
 
 NOTE = "automl_plugins"  # our key in ``additional_info``
 _FILE = "runhistory.json"
@@ -156,18 +160,54 @@ def known_ends(ends: Iterable[float]) -> FloatArray:
 
 def owns(source: str) -> bool:
     """Whether a source is a folder with run histories, at most 3 levels down."""
-    return os.path.isdir(folder := as_path(source)) and any(_files(folder))
+    return os.path.isdir(folder := as_path(source)) and any(_files_of(folder))
 
 
-def runs_in(sources: Source | Iterable[Source] | Mapping[str, Source]) -> list[Run]:
-    """The run histories of one source, several, or several by name of the task.
+def use_runs(
+    sources: Source | Iterable[Source] | Mapping[str, Source], use: Callable[[Run], _T]
+) -> list[_T]:
+    """What ``use`` makes of each run history of one source, several, or several by name.
 
-    Errors are those of ``runs_of``.
+    A run that cannot be read or used is left out of a folder with several, with a warning: nobody
+    has picked it.
+
+    Raises:
+        TypeError: As ``runs_of``.
+        ValueError: For a folder without a run that can be used; for another source as ``runs_of``
+            and ``use``.
     """
-    if (named := named_sources(sources)) is None:
-        return runs_of(sources)  # which raises for what is no source
-    runs = ((name, run) for name, source in named for run in runs_of(source))
-    return [run if name is None else replace(run, table=name) for name, run in runs]
+    named = named_sources(sources)
+    made: list[_T] = []
+    # What is no source raises when it is read.
+    for name, source in [(None, sources)] if named is None else named:
+        made += _use(source, use if name is None else _renaming(name, use))
+    return made
+
+
+def _renaming(name: str, use: Callable[[Run], _T]) -> Callable[[Run], _T]:
+    return lambda run: use(replace(run, table=name))
+
+
+def _use(source: Any, use: Callable[[Run], _T]) -> list[_T]:
+    found = _find(source)
+    if len(found) == 1:
+        return [use(_intact_run(found[0][1]))]
+    made, wrong = [], []
+    for folder, run in found:
+        try:
+            made.append(use(_intact_run(run)))
+        except ValueError as error:
+            wrong.append((folder, error))
+    if not made:
+        more = f" And {len(wrong) - 3} more." if len(wrong) > 3 else ""
+        listed = " ".join(f"{folder}: {error}" for folder, error in wrong[:3])
+        raise ValueError(
+            f"None of the {len(wrong)} runs in {source} can be used. {listed}{more} Pass runs of"
+            " one objective and one instance, with a name, and with the files that SMAC wrote."
+        )
+    for folder, reason in wrong:
+        log_left_out(_logger, folder, str(reason))
+    return made
 
 
 def runs_of(source: Any) -> list[Run]:
@@ -177,27 +217,49 @@ def runs_of(source: Any) -> list[Run]:
         TypeError: For anything else.
         ValueError: For a folder without any, or a file that cannot be read.
     """
+    return [_intact_run(run) for _, run in _find(source)]
+
+
+def _intact_run(found: Run | ValueError) -> Run:
+    if isinstance(found, ValueError):
+        raise found
+    return found
+
+
+def _find(source: Any) -> list[tuple[str, Run | ValueError]]:
+    """The run histories of one source with their folders, or why they cannot be read."""
     if isinstance(source, RunHistory):
         configs = source.get_configs()
         seeds = (read_note(value, NOTE).get("seed") for value in source.values())
         seed = next((seed for seed in seeds if isinstance(seed, int)), None)
-        return [Run(source, configs[0].config_space if configs else None, seed=seed)]
+        return [("", Run(source, configs[0].config_space if configs else None, seed=seed))]
     if isinstance(source, AbstractFacade):
-        return [describe_run(source.runhistory, source.scenario)]
+        return [("", describe_run(source.runhistory, source.scenario))]
     if not isinstance(source, str | Path):
         raise TypeError(
             f"A run of SMAC is a run history, a facade or a folder with one, got {source!r}."
         )
-    path = as_path(source)
-    files = [path] if path.name == _FILE and path.is_file() else sorted(_files(path))
-    if not files:
+    if not (files := sorted(_files_of(as_path(source)))):
         raise ValueError(f"No {_FILE} in {source} or in folders up to {_DEPTH} levels below.")
-    return [_read_file(file) for file in files]
+    return [(str(file.parent), _try_file(file)) for file in files]
 
 
-def _files(root: Path) -> Iterable[Path]:
-    for depth in range(_DEPTH + 1):
-        yield from root.glob("*/" * depth + _FILE)
+def _files_of(path: Path) -> Iterable[Path]:
+    """The run history at a path, or those in the folder and below."""
+    if path.name == _FILE and os.path.isfile(path):
+        yield path
+    elif os.path.isdir(path):
+        for depth in range(_DEPTH + 1):
+            yield from path.glob("*/" * depth + _FILE)
+
+
+def _try_file(file: Path) -> Run | ValueError:
+    try:
+        return _read_file(file)
+    except ValueError as error:
+        return error
+    except OSError as error:  # of another user, or removed meanwhile
+        return ValueError(f"{error.filename or file} cannot be read: {error.strerror or error}.")
 
 
 def _read_file(file: Path) -> Run:

@@ -6,6 +6,7 @@ other framework takes as a memory. Or a store, the place of one, or the name of 
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
@@ -257,6 +258,11 @@ def records_in(memory: Any) -> list[TaskRecord] | None:
             return None
         records += found
     return records
+
+
+def log_left_out(logger: logging.Logger, name: str, why: str) -> None:
+    """Warn of a source that is left out of a place, from which the user has not picked it."""
+    logger.warning(f"Source {name!r} is left out: {why}")
 
 
 def is_of_framework(address: str) -> bool:
