@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import sleep
 from typing import Any, TypeVar
 
 import numpy as np
@@ -39,6 +40,8 @@ _logger = logging.getLogger("smac.automl_plugins")
 NOTE = "automl_plugins"  # our key in ``additional_info``
 _FILE = "runhistory.json"
 _DEPTH = 3  # folders between a source and its run histories: name, seed, and one above
+#: Seconds between the times that a file is read which seems damaged: SMAC may be writing it.
+_WAITS = (0.02, 0.05, 0.1, 0.2, 0.4)
 
 
 def read_trial(config: Configuration, key: TrialKey, value: TrialValue, number: int = -1) -> Trial:
@@ -158,6 +161,10 @@ def known_ends(ends: Iterable[float]) -> FloatArray:
     return np.where(given > 0.0, given, np.maximum.accumulate(np.maximum(given, 0.0)))
 
 
+class _Damaged(ValueError):
+    """A file of a run that is damaged, or being written."""
+
+
 def owns(source: str) -> bool:
     """Whether a source is a folder with run histories, at most 3 levels down."""
     return os.path.isdir(folder := as_path(source)) and any(_files_of(folder))
@@ -241,7 +248,13 @@ def _find(source: Any) -> list[tuple[str, Run | ValueError]]:
         )
     if not (files := sorted(_files_of(as_path(source)))):
         raise ValueError(f"No {_FILE} in {source} or in folders up to {_DEPTH} levels below.")
-    return [(str(file.parent), _try_file(file)) for file in files]
+    found = {file: _try_file(file) for file in files}
+    for seconds in _WAITS:  # for all of them, however many are damaged
+        if not (again := [file for file in files if isinstance(found[file], _Damaged)]):
+            break
+        sleep(seconds)
+        found |= {file: _try_file(file) for file in again}
+    return [(str(file.parent), run) for file, run in found.items()]
 
 
 def _files_of(path: Path) -> Iterable[Path]:
@@ -259,7 +272,7 @@ def _try_file(file: Path) -> Run | ValueError:
     except ValueError as error:
         return error
     except OSError as error:  # of another user, or removed meanwhile
-        return ValueError(f"{error.filename or file} cannot be read: {error.strerror or error}.")
+        return _Damaged(f"{error.filename or file} cannot be read: {error.strerror or error}.")
 
 
 def _read_file(file: Path) -> Run:
@@ -270,10 +283,13 @@ def _read_file(file: Path) -> Run:
         space = ConfigurationSpace.from_json(space_file)
     # Not Scenario.load, which refuses files of other versions.
     known = _read_object(scenario_file) if scenario_file.is_file() else {}
-    _read_object(file)  # RunHistory.load takes a broken file for an empty one
+    # RunHistory.load takes a broken file for an empty one, as which SMAC begins to write it.
+    stored = _read_object(file)
     history = RunHistory()
     with _intact(file):
         history.load(file, configspace=space)
+        if stored["data"] and not len(history):
+            raise ValueError("it is being written")
         for key in history:
             history.get_config(key.config_id)
     return _describe(history, space, known)
@@ -283,19 +299,19 @@ def _read_object(file: Path) -> dict[str, Any]:
     try:
         found = json.loads(file.read_text())
     except ValueError as error:
-        raise ValueError(f"{file} is not valid JSON: {error}.") from None
+        raise _Damaged(f"{file} is not valid JSON: {error}.") from None
     if not isinstance(found, dict):
-        raise ValueError(f"{file} is not what SMAC 2 writes: it holds a {type(found).__name__}.")
+        raise _Damaged(f"{file} is not what SMAC 2 writes: it holds a {type(found).__name__}.")
     return found
 
 
 @contextmanager
 def _intact(file: Path) -> Iterator[None]:
-    """Raise ValueError with the name of the file if the block cannot read it."""
+    """Raise _Damaged with the name of the file if the block cannot read it."""
     try:
         yield
     except DAMAGE as error:
-        raise ValueError(
+        raise _Damaged(
             f"{file} is not what SMAC 2 writes, or is damaged ({type(error).__name__}: {error})."
         ) from error
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from automl_plugins.adapters.smac import trials
 from distributed import Client
 
 
@@ -13,6 +14,14 @@ from distributed import Client
 def nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """SMAC asks at the keyboard what to do with a run that it does not continue."""
     monkeypatch.setattr("builtins.input", lambda question: "abort")
+
+
+@pytest.fixture(autouse=True)
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that are waited for files which seem damaged; here that takes no time."""
+    waited: list[float] = []
+    monkeypatch.setattr(trials, "sleep", waited.append)
+    return waited
 
 
 @pytest.fixture

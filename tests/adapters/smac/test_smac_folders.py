@@ -1,4 +1,4 @@
-"""A folder of several runs as a memory, of which some are of no use."""
+"""A folder of several runs as a memory: some are of no use, others are being written."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from automl_plugins.adapters.smac import (
     RecordCallback,
     curves,
     meta_dataset_from_runhistory,
+    trials,
 )
 from automl_plugins.adapters.smac._private import quiet
 from ConfigSpace import Configuration, ConfigurationSpace
@@ -223,6 +224,64 @@ def test_a_search_is_taken_up_again_beside_its_memory(
     whole = search(8)
     assert whole[:4] == first and len(whole) == 8
     assert len(search(9)) == 8
+
+
+# --- a run that is being written ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_a_file_that_smac_is_writing_is_read_again(
+    n: int, tmp_path: Path, waits: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = stored(tmp_path, "one") / "runhistory.json"
+    text = file.read_text()
+    file.write_text(text[:100])
+
+    def write(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == n:
+            file.write_text(text)
+
+    monkeypatch.setattr(trials, "sleep", write)
+    (record,) = listed(read_memory(tmp_path))
+    assert len(record) == 4 and len(waits) == n
+
+
+def test_a_file_that_smac_begins_to_write_while_it_is_read_is_not_empty(
+    tmp_path: Path, waits: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SMAC's own reader, which opens it for itself, takes a broken file for an empty one."""
+    file = stored(tmp_path, "one") / "runhistory.json"
+    text, load = file.read_text(), RunHistory.load
+
+    def late(self: RunHistory, filename: Any, configspace: Any) -> None:
+        file.write_text("" if not waits else text)
+        load(self, filename, configspace)
+        file.write_text(text)
+
+    monkeypatch.setattr(RunHistory, "load", late)
+    (record,) = listed(read_memory(tmp_path))
+    assert len(record) == 4 and len(waits) == 1
+
+
+def test_all_damaged_files_together_are_waited_for_less_than_a_second(
+    tmp_path: Path, waits: list[float], log: pytest.LogCaptureFixture
+) -> None:
+    stored(tmp_path, "one"), stored(tmp_path, "fine")
+    for name in ("a", "b"):
+        damaged("runhistory.json")(tmp_path / name)
+    without_space(tmp_path)
+    assert names_of(read_memory(tmp_path)) == ("fine", "one")
+    assert len(waits) == len(trials._WAITS) > 2 and 0 < sum(waits) < 1
+    assert sum("is left out" in r.getMessage() for r in log.records) == 3
+
+
+def test_what_cannot_be_mended_by_waiting_is_not_waited_for(
+    tmp_path: Path, waits: list[float]
+) -> None:
+    stored(tmp_path, "one"), without_space(tmp_path), stored(tmp_path, UNNAMED)
+    assert names_of(read_memory(tmp_path)) == ("one",)
+    assert not waits
 
 
 def test_a_file_that_nobody_may_read_is_left_out(
