@@ -196,7 +196,8 @@ class Adapter:
         curves: Reads the searches of a framework's object, path or address, given ``table``,
             ``method`` and ``seed`` as labels; those that are None are what the framework knows.
         read_task: Reads the same as the runs of one task, given ``name`` and ``space`` or None.
-        read_tasks: Reads the same as the runs of any number of tasks, each by its own name.
+        read_tasks: Reads the same as the runs of any number of tasks, each by its own name; given
+            ``name``, as runs of that task.
         write_history: Writes a ``TaskRecord``, given a space or None and further options, as what
             the framework continues from.
         optimizer: Makes a method to be replayed.
@@ -212,7 +213,7 @@ class Adapter:
     is_space: Callable[[Any], bool]
     curves: Callable[..., list[Search]]
     read_task: Callable[..., TaskRecord]
-    read_tasks: Callable[[Any], list[TaskRecord]]
+    read_tasks: Callable[..., list[TaskRecord]]
     write_history: Callable[..., Any]
     optimizer: Callable[..., Method]
     arm_report: Callable[..., ArmReport] | None = None

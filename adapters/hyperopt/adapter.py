@@ -14,7 +14,7 @@ ADAPTER = Adapter(
     is_space=is_space,
     curves=curves,
     read_task=read_task,
-    read_tasks=lambda source: [read_task(source)],
+    read_tasks=lambda source, name=None: [read_task(source, name=name)],
     write_history=write_history,
     optimizer=optimizer,
     arm_report=arm_report,

@@ -137,8 +137,13 @@ def read_known(memory: AnySources | None) -> Known:
     return read_memory(memory if found is None else found.records)  # type: ignore[arg-type]
 
 
-def read_tasks(source: StudySource) -> list[TaskRecord]:
-    """All studies of a source, each as a task; unusable ones of a storage are left out."""
+def read_tasks(source: StudySource, *, name: str | None = None) -> list[TaskRecord]:
+    """All studies of a source, each as a task; unusable ones of a storage are left out.
+
+    Given a name, the source must be one study.
+    """
+    if name is not None:
+        return [read_task(source, name=name)]
     found = _read_studies([source])
     return [read_task(source)] if found is None else found.records
 

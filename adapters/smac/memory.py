@@ -119,13 +119,33 @@ def read_task(
     return record if space is None else replace(record, space=space)
 
 
-def read_tasks(source: Source) -> list[TaskRecord]:
+def read_tasks(source: Source, *, name: str | None = None) -> list[TaskRecord]:
     """The run histories of a source that can be used, those of one name as one task.
 
+    Args:
+        source: As ``use_runs`` takes it.
+        name: Name of the task, of which the runs must be, such as the seeds of a scenario; None
+            takes the names that the scenarios were given.
+
     Raises:
-        TypeError, ValueError: As ``use_runs``.
+        TypeError: As ``use_runs``.
+        ValueError: As ``use_runs``; for a name if the scenarios have several.
     """
-    return use_runs(source, lambda run: _read_record(run, run.finished()))
+
+    def use(run: Run) -> tuple[str | None, TaskRecord]:
+        named = run if name is None else replace(run, table=name)
+        return run.table, _read_record(named, run.finished())
+
+    found = use_runs(source, use)
+    if name is not None and len(own := dict.fromkeys(table for table, _ in found)) > 1:
+        tasks = ["one without a name" if table is None else repr(table) for table in own]
+        listed = " and ".join(tasks[:3]) + (f" and {len(tasks) - 3} more" if tasks[3:] else "")
+        raise ValueError(
+            f"{source} holds {len(found)} run histories, of {listed}, but {name!r} is one task:"
+            " give the folder of each scenario by a name of its own, or the whole folder without"
+            " a name."
+        )
+    return [record for _, record in found]
 
 
 def _read_record(run: Run, finished: Sequence[FinishedTrial]) -> TaskRecord:

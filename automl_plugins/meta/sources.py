@@ -230,7 +230,8 @@ def read_source(source: Any, name: str | None = None) -> list[TaskRecord] | None
     Args:
         source: A record; what an adapter reads: an object of its framework, an address, a file or
             a folder.
-        name: Name of the task, which the source must then be one of. None takes its own.
+        name: Name of the task, which the source must then be one of; seeds of one scenario of SMAC
+            are. None takes its own.
 
     Raises:
         TypeError: For another object of a framework.
@@ -245,7 +246,7 @@ def read_source(source: Any, name: str | None = None) -> list[TaskRecord] | None
         owner = None if isinstance(source, type) else adapter_of(source)
     if owner is None:
         return None
-    return owner.read_tasks(source) if name is None else [owner.read_task(source, name=name)]
+    return owner.read_tasks(source, name=name)
 
 
 def records_in(memory: Any) -> list[TaskRecord] | None:

@@ -226,6 +226,34 @@ def test_a_search_is_taken_up_again_beside_its_memory(
     assert len(search(9)) == 8
 
 
+# --- several seeds of a task -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("door", ["memory", "search", "dataset"])
+def test_the_seeds_of_a_scenario_may_be_named(door: str, tmp_path: Path) -> None:
+    stored(tmp_path, "x"), stored(tmp_path, "x", seed=1, best=0.8)
+    for source in (tmp_path / "x", str(tmp_path)):
+        assert DOORS[door]({"churn": source}) == ("churn",)
+    records = listed(read_memory({"churn": tmp_path / "x"}))
+    assert [record.seed for record in records] == [0, 1]
+    assert [len(record) for record in records] == [4, 4]
+
+
+def test_a_seed_of_no_use_is_left_out_of_a_task_that_is_named(
+    tmp_path: Path, log: pytest.LogCaptureFixture
+) -> None:
+    stored(tmp_path, "x"), stored(tmp_path, "x", seed=1, made=several([1.0, 2.0]))
+    assert len(read_memory({"churn": tmp_path / "x"})) == 1
+    assert "left out: The run on 'x' has several objectives" in log.text
+
+
+def test_one_name_is_not_given_to_several_tasks(tmp_path: Path) -> None:
+    stored(tmp_path, "x"), stored(tmp_path, "x", seed=1), stored(tmp_path, UNNAMED)
+    told = "holds 3 run histories, of one without a name and 'x', but 'churn' is one task: give"
+    with pytest.raises(ValueError, match=told):
+        read_memory({"churn": tmp_path})
+
+
 # --- a run that is being written ---------------------------------------------------------------
 
 
