@@ -166,8 +166,8 @@ class _Damaged(ValueError):
 
 
 def owns(source: str) -> bool:
-    """Whether a source is a folder with run histories, at most 3 levels down."""
-    return os.path.isdir(folder := as_path(source)) and any(_files_of(folder))
+    """Whether a source is a run history, or a folder with some, at most 3 levels down."""
+    return next(iter(_files_of(as_path(source))), None) is not None
 
 
 def use_runs(

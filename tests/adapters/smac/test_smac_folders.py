@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from automl_plugins.adapters.optuna import AutoSampler
 from automl_plugins.adapters.smac import (
     ADAPTER,
     AutoFacade,
@@ -161,7 +162,7 @@ def test_a_run_that_was_picked_is_refused(
     other = stored(tmp_path, "one")
     folder = make(tmp_path)
     for door in DOORS.values():
-        for source in (folder, str(folder), [folder, other]):
+        for source in (folder, folder / "runhistory.json", str(folder), [folder, other]):
             with pytest.raises(ValueError, match=why):
                 door(source)
     assert "left out" not in log.text
@@ -252,6 +253,19 @@ def test_one_name_is_not_given_to_several_tasks(tmp_path: Path) -> None:
     told = "holds 3 run histories, of one without a name and 'x', but 'churn' is one task: give"
     with pytest.raises(ValueError, match=told):
         read_memory({"churn": tmp_path})
+
+
+# --- the file itself ---------------------------------------------------------------------------
+
+
+def test_a_run_may_be_given_by_its_file(tmp_path: Path) -> None:
+    file = stored(tmp_path, "one") / "runhistory.json"
+    assert ADAPTER.owns(str(file)) and not ADAPTER.owns(str(file.with_name("scenario.json")))
+    for given in (file, str(file)):
+        for door in DOORS.values():
+            assert door(given) == ("one",)
+        assert names_of(read_memory({"t": given})) == ("t",)
+        AutoSampler(given)
 
 
 # --- a run that is being written ---------------------------------------------------------------

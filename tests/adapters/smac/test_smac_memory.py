@@ -152,7 +152,7 @@ def test_labels_must_be_known(history: RunHistory, tmp_path: Path) -> None:
     assert curves(RunHistory(), table="t", method="m")[0].trials == []
 
 
-def test_only_folders_with_run_histories_are_owned(
+def test_only_run_histories_and_folders_with_some_are_owned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deep = tmp_path / "a" / "b" / "c"
@@ -161,7 +161,7 @@ def test_only_folders_with_run_histories_are_owned(
     with pytest.raises(ValueError, match=r"No runhistory\.json"):
         curves(tmp_path)
     (deep / "runhistory.json").write_text("{}")
-    assert owns(str(tmp_path)) and owns(str(deep)) and not owns(str(deep / "runhistory.json"))
+    assert owns(str(tmp_path)) and owns(str(deep)) and owns(str(deep / "runhistory.json"))
     for variable in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(variable, str(tmp_path))
     assert owns("~/a")
