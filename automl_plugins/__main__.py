@@ -38,7 +38,7 @@ named <table>/<method>/<seed>."""
 _EXAMPLE = """\
 The top level of CONFIG has the arguments of automl_plugins.replay.replay (seeds: a list), each
 [tables.NAME] file=, those of Table.from_frame, and group=, each [methods.NAME] adapter=,
-optimizer= and what the optimizer takes. What is compared is printed after the replay:
+optimizer= and what the optimizer takes. After the replay the methods are compared at its budget:
 
     budget = 60               # trials, unless unit = "seconds"
     seeds = [0, 1, 2]
@@ -242,13 +242,15 @@ def _read_sources(sources: Sequence[str]) -> pd.DataFrame | list[object]:
 
 
 def _replay(args: argparse.Namespace) -> None:
-    from .replay.config import replay_config
+    from .replay.config import read_config
+    from .replay.runs import replay
     from .statistics import compare
 
+    given = read_config(args.config)
     # A bar is for a terminal; a file or a pipe gets lines.
-    runs = replay_config(args.config, progress=True if sys.stderr.isatty() else "lines")
+    runs = replay(**given, progress=True if sys.stderr.isatty() else "lines")
     if runs["method"].nunique() > 1:
-        print(compare(runs))
+        print(compare(runs, budgets=given["budget"], unit=given.get("unit", "trials")))
 
 
 # --- store ----------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from automl_plugins.__main__ import _EXAMPLE, _make_parser, main
 from automl_plugins.meta import MetaStore, TaskRecord
 from automl_plugins.records.trial import Status
 from automl_plugins.replay import Table, read_runs, replay
-from automl_plugins.replay.config import replay_config
+from automl_plugins.replay.config import read_config
 from automl_plugins.statistics import compare
 
 Printed = pytest.CaptureFixture[str]
@@ -152,7 +152,7 @@ def test_a_sign_of_comments_within_a_recorded_table_is_text() -> None:
         "budget = 8\n[tables.m]\nfile = 'signs.csv'\nloss = 'loss'\n"
         "[methods.R]\nadapter = 'optuna'\noptimizer = 'RandomSampler'\n"
     )
-    assert (replay_config(Path("signs.toml"))["status"] == "complete").all()
+    assert (replay(**read_config(Path("signs.toml")))["status"] == "complete").all()
 
 
 def test_the_comparison_is_that_of_the_library(capsys: Printed) -> None:
@@ -180,11 +180,23 @@ def test_a_config_is_replayed(capsys: Printed, folder: Path) -> None:
     assert len(runs) == 2 * 2 * 2 * 12 and (runs["distance"] == 0).all()
 
 
+def test_a_replay_is_compared_in_its_unit_and_at_its_budget(capsys: Printed, folder: Path) -> None:
+    rows = [f"{d},{c},{-c},{1 + c}" for d in "xy" for c in range(9)]
+    (folder / "grid.csv").write_text("\n".join(["data,C,score,time", *rows]))
+    text = CONFIG.replace('loss = "score"', 'loss = "score"\nseconds = "time"')
+    text = text.replace("budget = 12", 'budget = 40\nunit = "seconds"')
+    (folder / "replay.toml").write_text(text)
+    found = printed(capsys, "replay replay.toml")
+    assert "2 methods on 2 tasks at 40 seconds" in found
+    again = printed(capsys, "compare out/runs.csv --unit seconds --budget 40").splitlines()
+    assert set(again) <= set(found.splitlines())  # a file has no notes on its tables
+
+
 def test_a_group_is_called_as_it_is_written(folder: Path) -> None:
     names = ["NA", "None", "null", "nan", "01", "1", "1.0"]
     rows = [f"{name},{c},{c - 1}" for name in names for c in range(3)]
     (folder / "grid.csv").write_text("\n".join(["data,C,score", *rows]))
-    runs = replay_config(folder / "replay.toml")
+    runs = replay(**read_config(folder / "replay.toml"))
     assert set(runs["table"]) == {f"grid/{name}" for name in names}
 
 
@@ -193,7 +205,7 @@ def test_columns_of_a_curve_are_named_by_step(folder: Path) -> None:
     rows = [f"x,{c},{c},{c},{c}" for c in range(12)]
     (folder / "grid.csv").write_text("\n".join(["data,C,score,s9,s10", *rows]))
     (folder / "replay.toml").write_text(CONFIG.replace("maximize = true", curves))
-    assert len(replay_config(folder / "replay.toml")) == 2 * 2 * 12
+    assert len(replay(**read_config(folder / "replay.toml"))) == 2 * 2 * 12
 
 
 def test_rows_of_no_group_are_refused(capsys: Printed, folder: Path) -> None:
@@ -506,7 +518,7 @@ def test_an_interrupted_command_says_so(capsys: Printed, monkeypatch: pytest.Mon
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("automl_plugins.replay.config.replay", interrupt)
+    monkeypatch.setattr("automl_plugins.replay.runs.replay", interrupt)
     assert main(["replay", "replay.toml"]) == 130
     assert capsys.readouterr().err == "automl-plugins replay: interrupted.\n"
 
@@ -530,7 +542,7 @@ def test_the_example_of_the_help_is_legal(tmp_path: Path) -> None:
     pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
     path = tmp_path / "replay.toml"
     path.write_text(text.replace("budget = 60", "budget = 3"), encoding="utf-8")
-    runs = replay_config(path)
+    runs = replay(**read_config(path))
     assert set(runs.seed) == {0, 1, 2} and set(runs.table) == {"mine/a", "mine/b"}
 
 

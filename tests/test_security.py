@@ -34,7 +34,7 @@ from automl_plugins.meta.factorization import MatrixFactorization
 from automl_plugins.meta.files import read_records
 from automl_plugins.meta.sources import read_memory
 from automl_plugins.replay import read_runs
-from automl_plugins.replay.config import replay_config
+from automl_plugins.replay.config import read_config
 from automl_plugins.replay.csv_files import Journal
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -96,7 +96,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "factorisation": MatrixFactorization.load,
     "runs": read_runs,
     "journal": lambda path: Journal(path, {}, {}),
-    "config": lambda path: replay_config(Path(path)),
+    "config": lambda path: read_config(Path(path)),
     "studies": optuna_curves,
     "smac": smac_curves,
     "import": lambda path: refuse(["store", "import", f"{path}.new.db", path]),

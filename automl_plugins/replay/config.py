@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from automl_plugins._arguments import check_kind, refuse_foreign
 from automl_plugins.addresses import as_path, check_exists
@@ -14,11 +14,7 @@ from automl_plugins.formats import format_count, join_names
 from automl_plugins.frameworks import Method, load_adapter
 
 from .csv_files import check_rows, read_csv
-from .runs import Progress, replay
 from .table import Table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _SETTINGS = ("budget", "unit", "seeds", "n_workers", "overhead", "max_trials", "n_jobs", "path")
 
@@ -30,18 +26,14 @@ _ENTRIES_OF_A_TABLE = [
 ]
 
 
-def replay_config(path: Path, *, progress: Progress = None) -> pd.DataFrame:
-    """Run the replay that a TOML file describes.
+def read_config(path: Path) -> dict[str, Any]:
+    """The arguments of ``replay`` that a TOML file describes.
 
     The top level has the arguments of ``replay`` (``seeds`` is a list). ``[tables.<name>]`` has
     ``file``, the arguments of ``Table.from_frame`` but ``name`` and ``space``, and optionally
     ``group``, a column that splits the file into several tables. ``[methods.<name>]`` has
     ``adapter``, ``optimizer`` and arguments of that adapter's ``optimizer``. Relative paths start
     at the folder of the TOML file.
-
-    Args:
-        path: The TOML file.
-        progress: See ``replay``.
 
     Raises:
         ValueError: If the file does not exist, or entries are missing, unknown or illegal.
@@ -72,13 +64,12 @@ def replay_config(path: Path, *, progress: Progress = None) -> pd.DataFrame:
         config["path"] = path.parent / as_path(config["path"])
     seeds = config.pop("seeds", [0])
     check_kind("seeds", seeds, int | list, "a list of integers")
-    return replay(
-        {name: _method(name, entry) for name, entry in methods.items()},
-        [t for name, entry in tables.items() for t in _tables(name, entry, path.parent)],
-        seed=seeds,
-        progress=progress,
+    return {
+        "optimizer": {name: _method(name, entry) for name, entry in methods.items()},
+        "table": [t for name, entry in tables.items() for t in _tables(name, entry, path.parent)],
+        "seed": seeds,
         **config,
-    )
+    }
 
 
 def _section(config: dict[str, Any], name: str, path: Path) -> dict[str, dict[str, Any]]:
