@@ -7,10 +7,9 @@ import re
 import secrets
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
 from typing import IO
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 _SQLITE = re.compile(r"sqlite(\+\w+)?://(?P<file>/.*)?$")
 # Up to the last @, for a password may have one, too.
@@ -153,23 +152,47 @@ def _hint(file: Path, *, is_database: bool) -> str:
 
 
 def _similar(file: Path, *, is_database: bool) -> Path | None:
-    """A file, or a database, with a similar name in the same folder, which exists."""
-    names = [other.name for other in file.parent.iterdir() if other.is_file()]
-    # All of them, for the nearest may be no database; n = 0 is an error.
-    near = get_close_matches(file.name, names, n=len(names) or 1)
-    if file.suffix and not is_database:  # a file of another kind is hardly what is meant
-        near = [name for name in near if Path(name).suffix == file.suffix]
-    # A short name is not near enough to itself with a suffix: db and db.sqlite3.
-    near += [name for name in names if Path(name).stem == file.name]
-    found = (file.with_name(name) for name in near)
+    """A file, or a database, in the same folder, which exists, whose name may be what was meant.
+
+    Suffixes do not count, but those of files: one of another kind is hardly what is meant.
+    """
+    same_kind = bool(file.suffix) and not is_database
+    others = (other for other in sorted(file.parent.iterdir()) if other.is_file())
+    found = [
+        other
+        for other in others
+        # An address may write a space as %20, which is a name of its own for others.
+        if _is_slip(unquote(file.stem), unquote(other.stem))
+        and not (same_kind and other.suffix != file.suffix)
+    ]
+    # The same name with another suffix is nearest.
+    found.sort(key=lambda other: other.stem.casefold() != file.stem.casefold())
     return next((other for other in found if not is_database or is_sqlite(other)), None)
+
+
+def _is_slip(given: str, known: str) -> bool:
+    """Whether a slip of the keys may have made one name of another, or both are the same.
+
+    A slip is a letter too many or too few, or two neighbours swapped. A digit is none, nor is
+    another letter in one's place: ``run_1`` and ``run_2``, ``a`` and ``b`` are two names.
+    """
+    short, long = sorted((given.casefold(), known.casefold()), key=len)
+    if short == long:
+        return True
+    if len(short) < 2 or len(long) > len(short) + 1:  # of one letter every other is made
+        return False
+    places = [i for i, letter in enumerate(long) if not letter.isdigit()]
+    fewer = {long[:i] + long[i + 1 :] for i in places}
+    swapped = {long[:i] + long[i + 1] + long[i] + long[i + 2 :] for i in places if i + 1 in places}
+    return short in fewer | swapped
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a file that takes the place of ``path`` once it is complete and on the disk.
 
-    If the block raises, or the process dies, what was there stays.
+    If the block raises, or the process dies, what was there stays. An error of the system names
+    ``path``.
     """
     path = as_path(path)
     if not path.parent.is_dir():
@@ -182,5 +205,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
         os.replace(partial, path)
+    except OSError as error:
+        if error.filename is None or os.fspath(error.filename) != os.fspath(partial):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from None  # of the same kind
     finally:
         partial.unlink(missing_ok=True)

@@ -26,7 +26,14 @@ from automl_plugins.adapters.optuna._sources import read_sources
 from optuna.storages.journal import JournalFileBackend
 
 from automl_plugins.__main__ import main
-from automl_plugins.addresses import as_database, check_exists, file_of, without_password
+from automl_plugins.addresses import (
+    as_database,
+    check_exists,
+    file_of,
+    is_to_come,
+    replacing,
+    without_password,
+)
 from automl_plugins.meta import MetaStore, convert
 from automl_plugins.meta.memories import TaskMemory
 from automl_plugins.meta.sources import read_memory
@@ -132,6 +139,91 @@ def test_a_mistake_in_the_address_of_a_memory_is_refused(
     with pytest.raises(ValueError, match=answer):
         sampler(address)
     assert not (folder / "missing.db").exists()
+
+
+LIKE = [
+    ("run.db", "runs.db"),
+    ("memory.db", "memroy.db"),
+    ("memory.db", "memory.sqlite3"),
+    ("Memory.db", "memory.db"),
+    ("moel.db", "model.db"),
+    ("run_1s.db", "run_1.db"),
+    ("db.sqlite3", "db"),
+]
+UNLIKE = [
+    ("optuna.sqlite3", "memory.sqlite3"),
+    ("a.sqlite3", "studies.sqlite3"),
+    ("run1.sqlite3", "mem.sqlite3"),
+    ("h.db", "mem.db"),
+    ("db.db", "m.db"),
+    ("a.db", "b.db"),
+    ("a.db", "ab.db"),
+    ("churn_2025.db", "churn_2026.db"),
+    ("2024.db", "2025.db"),
+    ("run_12.db", "run_21.db"),
+    ("run_1.db", "run_11.db"),
+    ("run.db", "run2.db"),
+    ("study_a.db", "study_b.db"),
+    ("svm.db", "svr.db"),
+    ("mem.db", "mem_old.db"),
+]
+
+
+@pytest.mark.parametrize(("there", "given"), LIKE)
+def test_one_slip_of_the_keys_is_a_misprint(there: str, given: str, folder: Path) -> None:
+    (folder / "old.db").rename(there)
+    for one, other in ((there, given), (given, there)):
+        (folder / there).rename(one)
+        there = one
+        if not (folder / other).exists():  # where large and small letters are the same
+            with pytest.raises(ValueError, match=f"did you mean 'sqlite:///{re.escape(one)}'"):
+                AutoSampler(memory=f"sqlite:///{other}")
+
+
+@pytest.mark.parametrize(("there", "given"), UNLIKE)
+def test_a_new_database_beside_another_is_to_come(
+    there: str, given: str, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    optuna.logging.enable_propagation()
+    (folder / "old.db").rename(there)
+    sampler = AutoSampler(memory=f"sqlite:///{given}", seed=0)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=2)
+    assert {r.getMessage() for r in caplog.records if r.levelname == "WARNING"} == {
+        f"There is no database 'sqlite:///{given}' yet. This search does without a memory."
+    }
+    (folder / there).rename(given)
+    assert is_to_come(f"sqlite:///{there}")
+
+
+def test_what_is_nearest_by_name_is_suggested(folder: Path) -> None:
+    for name in ("memoy.db", "memory.sqlite3", "memoryy.db"):
+        shutil.copy("old.db", name)
+    with pytest.raises(ValueError, match=r"did you mean 'sqlite:///memory\.sqlite3'"):
+        read_memory("sqlite:///memory.db")
+
+
+def test_the_file_that_was_given_is_named_if_it_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(partial: Path, *_: object) -> Any:
+        raise PermissionError(13, "Permission denied", str(partial))
+
+    given = tmp_path / "o.json"
+    told = f"[Errno 13] Permission denied: {str(given)!r}"
+    with monkeypatch.context() as patched, pytest.raises(PermissionError) as refused:
+        patched.setattr(Path, "open", refuse)
+        with replacing(given):
+            pass
+    assert str(refused.value) == told
+    with monkeypatch.context() as patched, pytest.raises(PermissionError) as refused:
+        patched.setattr("os.replace", refuse)
+        with replacing(given):
+            pass
+    assert str(refused.value) == told
+    with pytest.raises(FileNotFoundError, match=r"other\.json"), replacing(given):
+        (tmp_path / "other.json").read_bytes()  # the error of the block is its own
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_has_a_like_name_may_be_made_first(folder: Path) -> None:

@@ -451,6 +451,8 @@ def test_an_unknown_search_is_answered_with_the_command_that_lists_them(
         ("replay .", "is a folder"),
         ("store tasks missing.db", "There is no store"),
         ("store tasks empty.csv", "has no store in it"),
+        ("store import new.db .", ". is a folder: name a file in it."),
+        ("store tasks mem.db", "There is no store 'mem.db'.\n"),  # no name is like that
         ("store import new.db runs.csv", "is not a file of recorded runs"),
         ("store searches sqlite:///missing.db", "There is no store"),
         ("store show store.db titanic", "has no task 'titanic'; it has iris, wine."),

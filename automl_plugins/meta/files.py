@@ -79,7 +79,7 @@ def read_records(path: str | os.PathLike[str]) -> list[TaskRecord]:
 
     Raises:
         ValueError: For a file of something else, one that is damaged or cut short, too large, or
-            of a newer version.
+            of a newer version, and for a folder.
     """
     return [stored.record for stored in read_searches(path)]
 
@@ -136,6 +136,8 @@ def check_replaceable(path: str | os.PathLike[str]) -> None:
 def read_searches(path: str | os.PathLike[str]) -> list[StoredSearch]:
     """``read_records`` with the identity of searches and runs; the same errors."""
     path = as_path(path)
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder: name a file in it.")
     with path.open("rb") as file:
         try:
             data = _read_bounded(file)
