@@ -213,6 +213,18 @@ def test_a_store_that_breaks_does_not_stop_a_search(
         framework.add(recorder, source)  # called by the user, it raises
 
 
+def test_a_store_that_is_removed_is_made_again(framework: Framework, tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    recorder = framework.record(path, "iris")
+    framework.search(recorder, tmp_path / "one")
+    for file in tmp_path.glob("memory.db*"):
+        file.unlink()
+    framework.search(recorder, tmp_path / "two")
+    assert (recorder.n_recorded, recorder.n_lost) == (2 * N, 0)
+    with MetaStore(path) as store:
+        assert sum(search.n_runs for search in store.searches()) == N
+
+
 def test_recorders_pickle(framework: Framework, tmp_path: Path) -> None:
     recorder = pickle.loads(pickle.dumps(framework.record(FakeStore(), "iris")))
     framework.search(recorder, tmp_path)

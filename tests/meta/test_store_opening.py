@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from known_runs import kernel_record as record
 
 from automl_plugins.meta import TaskRecord
 from automl_plugins.meta.sources import read_memory
-from automl_plugins.meta.store import MetaStore, StoreError, connection, schema
+from automl_plugins.meta.store import MetaStore, StoreError, connection, metastore, schema
 
 
 @pytest.fixture
@@ -254,6 +255,81 @@ def test_a_child_keeps_its_log_when_the_parent_closes(path: Path) -> None:
         os.close(descriptor)
     with MetaStore(path) as store:
         assert [c["x"] for c in store.records(["t"])[0].configurations] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_is_gone_is_noticed(
+    path: Path, replaced: bool, closed: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    other = path.with_name("other.db")
+    with MetaStore(other) as another:
+        another.record("wine", {"x": 0}, 0.5)
+    with MetaStore(path) as store:
+        store.record("iris", {"x": 1}, 0.5)
+        if closed:
+            store.close()
+        for file in path.parent.glob("runs.db*"):
+            file.unlink()
+        if replaced:
+            other.rename(path)
+        for i in range(3):
+            assert store.record("t", {"x": i}, 0.5)
+        tasks = [task.name for task in store.tasks()]
+        assert tasks == (["wine", "t"] if replaced else ["t"])
+    assert [r.getMessage() for r in caplog.records] == [
+        f"{store.url} was removed or replaced while it was open: what is written from now on"
+        " goes to the file that is there now, what was in the old one is not in it."
+    ]
+    with MetaStore(path) as store:
+        assert len(store.records(["t"])[0]) == 3
+
+
+def test_a_file_that_is_there_is_opened_once(
+    path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with MetaStore(path) as store:
+        prepared: list[object] = []
+        monkeypatch.setattr(metastore, "prepare_tables", lambda *a, **_: prepared.append(a))
+        store.record("t", {"x": 1}, 0.5)
+        store.close()
+        store.record("t", {"x": 2}, 0.5)
+        store.delete_task("iris")
+    assert not prepared and not caplog.records
+
+
+def test_a_store_without_its_folder_is_told_until_it_is_back(path: Path) -> None:
+    folder, elsewhere = path.parent, path.parent.with_name("elsewhere")
+    with MetaStore(path) as store:
+        folder.rename(elsewhere)
+        for _ in range(2):
+            with pytest.raises(StoreError, match="cannot be made: there is no folder"):
+                store.record("t", {"x": 1}, 0.5)
+        elsewhere.rename(folder)
+        assert store.record("t", {"x": 1}, 0.5)
+        assert {task.name for task in store.tasks()} == {"iris", "t"}
+
+
+def test_something_else_in_its_place_is_left_as_it_is(path: Path) -> None:
+    with MetaStore(path) as store:
+        for file in path.parent.glob("runs.db*"):
+            file.unlink()
+        path.write_text("a text of somebody else")
+        with pytest.raises(StoreError, match="is not an SQLite file"):
+            store.record("t", {"x": 1}, 0.5)
+    assert path.read_text() == "a text of somebody else"
+
+
+def test_a_folder_that_this_user_may_not_write_to_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda *_: False)
+    told = f"new.db cannot be made: this user may not write to the folder {tmp_path}. Name a"
+    with pytest.raises(StoreError, match=re.escape(told)):
+        MetaStore(tmp_path / "new.db")
+    with pytest.raises(StoreError, match=f"there is no folder {re.escape(str(tmp_path / 'a'))}"):
+        MetaStore(tmp_path / "a" / "new.db")
+    assert not list(tmp_path.iterdir())
 
 
 # --- damage at random bytes -----------------------------------------------------------------

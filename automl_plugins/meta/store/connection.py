@@ -91,7 +91,9 @@ class Database:
         self.url = url
         self.timeout = min(timeout, _LONGEST_WAIT)
         self._lock = threading.Lock()
+        self._opening = threading.Lock()
         self._engine: Engine | None = None
+        self._known: tuple[int, int] | None = None  # the file with which the tables are
         _databases.add(self)
 
     @property
@@ -128,6 +130,22 @@ class Database:
         # SQLite refuses one that has read, and would write while another does, without waiting.
         return self._transact(work, {"sqlite_begin": "IMMEDIATE"} if self.is_sqlite else {})
 
+    def remember_file(self) -> None:
+        """Take the SQLite file that is there now for the one that is meant."""
+        self._known = _identity(self.file) if self.is_sqlite else None
+
+    def follow_file(self, prepare: Callable[[Database], None]) -> bool:
+        """Open the file anew, and prepare it, if it was removed since, or is another one.
+
+        What is open would still write to the old one, which nobody reads. Returns whether it was.
+        """
+        with self._opening:  # one thread does it
+            if not self.is_sqlite or _identity(self.file) == self._known:
+                return False
+            self.close()
+            prepare(self)
+            return True
+
     def checkpoint(self) -> None:
         """Move what was written into an SQLite file itself and empty its journal, if it can be."""
         if self.is_sqlite:
@@ -145,8 +163,8 @@ class Database:
 
     def forget(self) -> None:
         """Drop connections inherited from the parent process without closing them."""
-        # A thread of the parent may hold the old lock for ever.
-        self._lock = threading.Lock()
+        # A thread of the parent may hold the old locks for ever.
+        self._lock, self._opening = threading.Lock(), threading.Lock()
         if self._engine is not None:
             self._engine.dispose(close=False)
             self._engine = None
@@ -290,6 +308,15 @@ def read_only(path: Path, timeout: float) -> sqlite3.Connection:
 
 def _log_of(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file from another one of the same name; None if it cannot be found."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _content(path: Path) -> tuple[int, int, bool]:

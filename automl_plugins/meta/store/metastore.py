@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import secrets
@@ -9,7 +10,7 @@ import time as clock
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from numbers import Real
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
@@ -37,6 +38,12 @@ from . import rows  # noqa: E402
 from .connection import Database, parse_url  # noqa: E402
 from .schema import prepare_tables  # noqa: E402
 
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+T = TypeVar("T")
+_logger = logging.getLogger(__name__)
+
 
 class MetaStore:
     """Runs of earlier tasks in an SQLite file or a PostgreSQL database.
@@ -50,7 +57,8 @@ class MetaStore:
     transaction (``import_`` one for each search): it happens in full or not at all, so a writer
     that is killed loses at most the run that it was writing. A run has a key that is unique in its
     search; a run that is there already is left as it is, so that writing it again, or importing
-    the same runs twice, adds nothing.
+    the same runs twice, adds nothing. If its file was removed or replaced meanwhile, the next
+    method that writes opens the one that is there, or makes it, and logs a warning.
 
     An SQLite file must lie on a local disk: network file systems do not lock reliably. Stores
     pickle as their address, with its password if it has one, and survive a fork.
@@ -103,7 +111,7 @@ class MetaStore:
                 that no database can hold.
         """
         description = plain_task(task, meta_features or {}, tags or {})
-        self._database.write(partial(rows.describe, task=description))
+        self._write(partial(rows.describe, task=description))
 
     def record(
         self,
@@ -208,7 +216,7 @@ class MetaStore:
         )
         check_kind("MetaStore.add", record, TaskRecord, allowed)
         added = rows.Rows.of(record, search=search, keys=keys)
-        return self._database.write(partial(rows.add_runs, rows=added))
+        return self._write(partial(rows.add_runs, rows=added))
 
     def delete_task(self, task: str) -> int:
         """Delete a task with all that belongs to it; returns how many runs.
@@ -220,7 +228,7 @@ class MetaStore:
             ValueError: If there is no such task.
         """
         check_texts(task=task)
-        count = self._database.write(partial(rows.delete_task, name=task))
+        count = self._write(partial(rows.delete_task, name=task))
         if count is None:
             raise ValueError(f"{self} has no task {task!r}.")
         self._database.checkpoint()
@@ -235,7 +243,7 @@ class MetaStore:
             ValueError: If there is no such search.
         """
         check_texts(search=search, task=task)
-        count = self._database.write(partial(rows.delete_search, name=search, task=task))
+        count = self._write(partial(rows.delete_search, name=search, task=task))
         if count is None:
             where = "" if task is None else f" in the task {task!r}"
             raise ValueError(f"{self} has no search {search!r}{where}; see searches().")
@@ -263,9 +271,9 @@ class MetaStore:
         count = 0
         for stored, added in zip(searches, found, strict=True):
             if len(stored.record) or stored.search:
-                count += self._database.write(partial(rows.add_runs, rows=added, keep=True))
+                count += self._write(partial(rows.add_runs, rows=added, keep=True))
             else:  # a task of which no run is known has no search either
-                self._database.write(partial(rows.describe, task=added.task, keep=True))
+                self._write(partial(rows.describe, task=added.task, keep=True))
         return count
 
     # --- reading ------------------------------------------------------------------------------
@@ -378,6 +386,16 @@ class MetaStore:
     def __reduce__(self) -> tuple[Callable[[str], MetaStore], tuple[str]]:
         address = self._database.address(hide_password=False)
         return partial(type(self), timeout=self._database.timeout), (address,)
+
+    def _write(self, work: Callable[[Connection], T]) -> T:
+        """``Database.write``, in the file that has the store's name now."""
+        if self._database.follow_file(partial(prepare_tables, make=self._make)):
+            _logger.warning(
+                "%s was removed or replaced while it was open: what is written from now on goes to"
+                " the file that is there now, what was in the old one is not in it.",
+                self.url,
+            )
+        return self._database.write(work)
 
     def _filter(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 import time
 from pathlib import Path
@@ -100,15 +101,15 @@ def prepare_tables(database: Database, *, make: bool = True) -> None:
         except OSError as error:  # no right to look into the folder, or to read the file
             raise StoreError(f"{database} cannot be read: {error.strerror or error}.") from error
     version = database.read(_version)
-    if version == VERSION:
-        return
     if version is None and not make:
         raise StoreError(
             f"{database} has no store in it. One is made by what records runs, or imports them."
         )
-    if database.is_sqlite:
-        _let_readers_read(database)
-    database.write(_make_tables)
+    if version is None:
+        if database.is_sqlite:
+            _let_readers_read(database)
+        database.write(_make_tables)
+    database.remember_file()
 
 
 def _recognise_file(path: Path, timeout: float) -> None:
@@ -117,6 +118,11 @@ def _recognise_file(path: Path, timeout: float) -> None:
         raise StoreError(f"{path} cannot be made: there is no folder {path.parent}.")
     if path.is_dir():
         raise StoreError(f"{path} is a folder: name a file in it.")
+    if not (path.exists() or os.access(path.parent, os.W_OK | os.X_OK)):
+        raise StoreError(
+            f"{path} cannot be made: this user may not write to the folder {path.parent}. Name a"
+            " file elsewhere, or ask for the right to."
+        )
     if not path.exists() or not path.stat().st_size:
         return
     if not is_sqlite(path):
