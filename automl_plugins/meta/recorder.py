@@ -23,7 +23,7 @@ from automl_plugins.meta.plain import (
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import FIRST_MOMENT, unix_time
 
-from .sources import open_store
+from .sources import check_no_name, open_store
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class Recorder:
     a configuration that cannot be stored, is logged once as a warning and counted.
 
     Args:
-        store: A ``MetaStore``, or its address or path.
+        store: A ``MetaStore``, or its address or path; not the bare name of a bundled memory.
         task: Name of the task; None leaves it to what is recorded.
         meta_features: Properties of the data by name.
         tags: What else is known of the task.
@@ -64,7 +64,8 @@ class Recorder:
         StoreError: If the store cannot be opened.
         TypeError: For a store of the wrong type, meta-features that are not numbers, or tags that
             are not text.
-        ValueError: For an empty name, an infinite meta-feature, or an address that cannot be read.
+        ValueError: For an empty name, an infinite meta-feature, an address that cannot be read, or
+            the name of a bundled memory.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class Recorder:
         meta_features = {} if meta_features is None else meta_features
         tags = {} if tags is None else tags
         # Checked before the store is opened, which may make it.
+        check_no_name(store)
         plain_meta_features(meta_features, task=task or "")
         plain_tags(tags, task=task or "")
         self.store: WritableStore = (

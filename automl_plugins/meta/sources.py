@@ -194,6 +194,15 @@ def hint_of_kind(given: Any) -> str:
     )
 
 
+def check_no_name(store: object) -> None:
+    """Raise ValueError for a text that is the name of a memory, and so no path, to ``memory=``."""
+    if isinstance(store, str) and store in (*LEARNERS, AUTO):
+        raise ValueError(
+            f"store={store!r} would be a file that no search reads: memory={store!r} names a"
+            f" bundled memory. Give a file, such as '{store}.db' or './{store}'."
+        )
+
+
 def open_store(address: str | os.PathLike[str]) -> MetaStore:
     """The store at an address or path; its errors."""
     from .store import MetaStore  # SQLAlchemy is an extra

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import math
 import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +27,7 @@ from smac import RandomFacade, Scenario
 
 from automl_plugins.meta import MetaStore, TaskRecord, convert
 from automl_plugins.meta.recorder import Recorder
+from automl_plugins.meta.sources import names_of, read_memory
 from automl_plugins.records.trial import Status
 
 N = 12
@@ -223,6 +225,29 @@ def test_a_store_that_is_removed_is_made_again(framework: Framework, tmp_path: P
     assert (recorder.n_recorded, recorder.n_lost) == (2 * N, 0)
     with MetaStore(path) as store:
         assert sum(search.n_runs for search in store.searches()) == N
+
+
+@pytest.mark.parametrize("name", ["svm", "xgboost_regression", "auto"])
+def test_a_store_is_not_called_as_a_memory_that_is_there(
+    framework: Framework, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = (
+        f"memory='{name}' names a bundled memory. Give a file, such as '{name}.db' or './{name}'"
+    )
+    with pytest.raises(ValueError, match=re.escape(told)):
+        framework.record(name, "u")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("store", ["./svm", Path("svm"), "svm.db", "sqlite:///svm"])
+def test_what_is_plainly_a_path_is_one_to_a_recorder_and_to_a_search(
+    framework: Framework, store: str | Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    framework.search(framework.record(store, "u"), tmp_path / "runs")
+    (found,) = names_of(read_memory(store))
+    assert found == "u"
 
 
 def test_recorders_pickle(framework: Framework, tmp_path: Path) -> None:
