@@ -222,6 +222,11 @@ class Journal:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if self._log.exists() and b"\n" in self._log.read_bytes():
             self._resume(settings)
+        elif self.path.exists() and self._log.exists():
+            raise ValueError(
+                f"{self._log} is damaged, its first line was cut. Restore a copy of it, or delete"
+                f" it and {self.path.name} to begin anew."
+            )
         elif self.path.exists():
             raise ValueError(
                 f"{self.path} exists but was not written by a replay (no {self._log.name} beside"

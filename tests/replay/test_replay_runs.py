@@ -362,6 +362,20 @@ def test_a_journal_of_something_else_is_told(line: str, place: int, tmp_path: Pa
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize("left", [0, 30])
+def test_a_journal_without_a_whole_line_is_told(left: int, tmp_path: Path) -> None:
+    path, journal = tmp_path / "runs.csv", tmp_path / "runs.csv.journal"
+    run(at_random, TABLES[:2], path=path)
+    journal.write_bytes(journal.read_bytes()[:left])
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"journal is damaged, its first line was cut. Restore"):
+        run(at_random, TABLES[:2], path=path)
+    assert path.read_bytes() == before
+    journal.unlink()
+    with pytest.raises(ValueError, match=r"was not written by a replay \(no runs.csv.journal"):
+        run(at_random, TABLES[:2], path=path)
+
+
 @pytest.mark.parametrize("suffix", [".gz", ".XZ", ".zip"])
 def test_a_name_by_which_pandas_would_unpack_the_file_is_refused(
     tmp_path: Path, suffix: str
