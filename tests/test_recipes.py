@@ -344,7 +344,14 @@ def test_options_reach_the_settings() -> None:
         (lambda: recipes.gbqr(sed=1), TypeError, "takes no argument sed; it takes n_startup, "),  # type: ignore[call-arg]
         (lambda: recipes.tst("svm", seed=1), TypeError, r"\(seed: an argument of the optimizer\)"),  # type: ignore[call-arg]
         (lambda: recipes.auto(n_suggested=-1), ValueError, "n_suggested must be an integer >= 0"),
-        (lambda: recipes.auto("svm", task=3), TypeError, "task must be the name of this task"),  # type: ignore[arg-type]
+        *(
+            (
+                partial(recipes.auto, memory, task=3),  # type: ignore[arg-type]
+                TypeError,
+                "task must be the name of this task",
+            )
+            for memory in ("svm", "auto", None)
+        ),
         *(
             (
                 partial(make, per_second="yes"),  # type: ignore[arg-type]

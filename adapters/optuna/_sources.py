@@ -38,6 +38,7 @@ from automl_plugins.meta.sources import (
     read_source,
     recorded_space,
 )
+from automl_plugins.meta.tasks import check_task
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.values import to_values
 
@@ -88,10 +89,11 @@ def read_sources(sources: AnySources | None, task: str | None = None) -> Sources
     """Read the argument ``memory`` of a sampler, without the runs of ``task``.
 
     Raises:
-        TypeError: For an object without tasks.
+        TypeError: For an object without tasks, and a task that is no name.
         ValueError: For a path or address that does not exist, or studies of several objectives.
         MemoryMismatch: If there is nothing to learn from, unless a place is still filling up.
     """
+    check_task(task)
     marks: Mapping[str, str] = {}
     if isinstance(sources, str) and sources == AUTO:
         sources = RecognisedMemory(logger=_logger)

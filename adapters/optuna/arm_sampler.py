@@ -14,7 +14,7 @@ from optuna.samplers import BruteForceSampler, GridSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from automl_plugins._arguments import did_you_mean, hint_of_seed, refuse_foreign
+from automl_plugins._arguments import check_flag, did_you_mean, hint_of_seed, refuse_foreign
 from automl_plugins.bandits.confidence import MaxUCB
 from automl_plugins.bandits.policy import ArmChoice, Policy
 from automl_plugins.bandits.records import loss_range
@@ -116,6 +116,7 @@ class ArmSampler(SeededSampler):
             self.declared = declared_arm(declared, arm)
         elif declared:
             self.declared = split.cells(declared)
+        check_flag("warn_independent_sampling", warn_independent_sampling)
         self._warn_independent_sampling = warn_independent_sampling
         self._samplers = InnerSamplers(inner, self._streams)
         self._studies: Cache[_private.StudyKey, ArmMemory] = Cache()

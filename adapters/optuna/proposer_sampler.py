@@ -13,7 +13,7 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from automl_plugins._arguments import did_you_mean
+from automl_plugins._arguments import check_flag, did_you_mean
 from automl_plugins.meta.names import spelling
 from automl_plugins.newest import Newest
 from automl_plugins.proposers.proposal import (
@@ -102,6 +102,7 @@ class ProposerSampler(SeededSampler):
                 "independent_sampler must be a sampler of Optuna, such as RandomSampler(), or"
                 f" None, got {independent_sampler!r}."
             )
+        check_flag("warn_independent_sampling", warn_independent_sampling)
         self._independent_sampler = independent_sampler
         self._warn_independent_sampling = warn_independent_sampling
         self._cost = check_cost(cost)

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from ConfigSpace.hyperparameters import Hyperparameter
 
-from automl_plugins._arguments import describe
 from automl_plugins.meta.coverage import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.readings import speak_alike
+from automl_plugins.meta.tasks import check_task
 from automl_plugins.newest import Newest
 from automl_plugins.records.history import History
 from automl_plugins.records.task_record import TaskRecord
@@ -285,8 +285,7 @@ def task_memory(memory: Memory | AlignedMemory, *, task: str | None = None) -> A
 
     ``"auto"`` is a ``RecognisedMemory``.
     """
-    if not isinstance(task, str | None):
-        raise TypeError(f"task must be the name of this task, or None, got {describe(task)}.")
+    check_task(task)
     if isinstance(memory, AlignedMemory):
         return memory
     if isinstance(memory, str) and memory == AUTO:

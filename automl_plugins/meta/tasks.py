@@ -79,6 +79,12 @@ def read_meta_features(meta_features: Mapping[str, Any], where: str = "") -> dic
     return read
 
 
+def check_task(task: object) -> None:
+    """Raise TypeError unless ``task`` is the name of a task, or None."""
+    if not isinstance(task, str | None):
+        raise TypeError(f"task must be the name of this task, or None, got {describe(task)}.")
+
+
 def read_names(argument: str, names: Iterable[str]) -> tuple[str, ...]:
     """Names of tasks in an argument, each once; TypeError for a text, and for what is no list."""
     if isinstance(names, str):

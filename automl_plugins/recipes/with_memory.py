@@ -11,7 +11,7 @@ from automl_plugins._arguments import check_flag, check_integer, level_of_caller
 from automl_plugins.meta.memories import AlignedMemory
 from automl_plugins.meta.recognition import task_memory
 from automl_plugins.meta.sources import AUTO, Memory
-from automl_plugins.meta.tasks import describe_task
+from automl_plugins.meta.tasks import check_task, describe_task
 from automl_plugins.meta.transfer import BlendedTemplate, TransferTemplate
 from automl_plugins.proposers.acquisition import LocalSearch
 from automl_plugins.proposers.committee import Committee
@@ -157,6 +157,7 @@ def auto(
         MemoryMismatch: For a memory without another task, unless it is a store.
         ValueError: For an argument outside its range.
     """
+    check_task(task)  # without a memory, too
     check_integer("n_suggested", n_suggested, 0)
     check_flag("per_second", per_second)
     shared: dict[str, Any] = dict(

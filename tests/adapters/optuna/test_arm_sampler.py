@@ -476,6 +476,7 @@ def test_equal_choices_are_refused(recipe: Callable[..., ArmSampler], choices: A
         ({"inner": lambda: RandomSampler()}, TypeError, "of a seed .* too many positional"),
         ({"inner": lambda seed, n: n}, TypeError, "of a seed .* missing a required argument: 'n'"),
         ({"cost": 3}, TypeError, "cost must be"),
+        ({"warn_independent_sampling": "no"}, TypeError, "True or False, got 'no'"),
         ({"reward_range": (1, 1)}, ValueError, "two different finite"),
         ({"reward_range": (0, float("nan"))}, ValueError, "two different finite"),
         ({"reward_range": 3}, ValueError, "two different finite"),

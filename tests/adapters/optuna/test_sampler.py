@@ -9,6 +9,7 @@ import multiprocessing
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -580,6 +581,22 @@ def test_a_forked_child_can_use_lightgbm() -> None:
         ),
         (lambda: GBQRSampler(failed_trials="x"), ValueError, "one of 'avoid', 'ignore', got 'x'"),
         (lambda: GBQRSampler(cost=3), TypeError, "cost must be None, 'duration'"),
+        *(
+            (
+                partial(make, warn_independent_sampling="no"),
+                TypeError,
+                "warn_independent_sampling must be True or False, got 'no'",
+            )
+            for make in (GBQRSampler, AutoSampler)
+        ),
+        *(
+            (
+                partial(AutoSampler, memory, task=3),
+                TypeError,
+                "task must be the name of this task, or None, got 3",
+            )
+            for memory in ("auto", "svm", None)
+        ),
         (lambda: GBQRSampler(nonsense=1), TypeError, "nonsense"),
         (
             lambda: GBQRSampler(search_space={"x": (0, 1)}),
