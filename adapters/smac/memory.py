@@ -114,7 +114,7 @@ def read_task(
             f"{source} holds {len(runs)} run histories, but a task is one: pass its folder, or"
             " read all with meta_dataset_from_runhistory."
         )
-    run = runs[0] if name is None else replace(runs[0], table=name)
+    run = runs[0].named(name)
     record = _read_record(run, run.finished())
     return record if space is None else replace(record, space=space)
 
@@ -133,8 +133,7 @@ def read_tasks(source: Source, *, name: str | None = None) -> list[TaskRecord]:
     """
 
     def use(run: Run) -> tuple[str | None, TaskRecord]:
-        named = run if name is None else replace(run, table=name)
-        return run.table, _read_record(named, run.finished())
+        return run.table, _read_record(run.named(name), run.finished())
 
     found = use_runs(source, use)
     if name is not None and len(own := dict.fromkeys(table for table, _ in found)) > 1:
@@ -370,7 +369,7 @@ class RecordCallback(SearchRecorder, Callback):
 
     def _run(self, smbo: SMBO) -> Run:
         scenario = scenario_of(smbo)
-        run = self._named(describe_run(smbo.runhistory, scenario))
+        run = describe_run(smbo.runhistory, scenario).named(self.recorder.task)
         if run.table is None:
             raise ValueError("The Scenario has no name, so the task has none: pass task=.")
         check_one_objective("RecordCallback", scenario)
@@ -380,9 +379,6 @@ class RecordCallback(SearchRecorder, Callback):
                 " takes scenarios with one."
             )
         return run
-
-    def _named(self, run: Run) -> Run:
-        return run if self.recorder.task is None else replace(run, table=self.recorder.task)
 
     def add(self, source: Source | Iterable[Source]) -> int:
         """Write all finished trials that are not stored yet; return their number.
@@ -406,7 +402,8 @@ class RecordCallback(SearchRecorder, Callback):
 
     def _read(self, run: Run) -> tuple[Run, list[FinishedTrial], TaskRecord | None]:
         finished = run.finished()
-        return run, finished, _read_record(self._named(run), finished) if finished else None
+        named = run.named(self.recorder.task)
+        return run, finished, _read_record(named, finished) if finished else None
 
 
 def _search(run: Run) -> str:

@@ -108,6 +108,10 @@ class Run:
     seed: int | None = None
     max_budget: float | None = None
 
+    def named(self, name: str | None) -> Run:
+        """The run with another name of its task; None keeps its own."""
+        return self if name is None else replace(self, table=name)
+
     def finished(self) -> list[FinishedTrial]:
         """The finished trials, in the order in which they ended.
 
@@ -187,22 +191,18 @@ def use_runs(
     made: list[_T] = []
     # What is no source raises when it is read.
     for name, source in [(None, sources)] if named is None else named:
-        made += _use(source, use if name is None else _renaming(name, use))
+        made += _use(source, name, use)
     return made
 
 
-def _renaming(name: str, use: Callable[[Run], _T]) -> Callable[[Run], _T]:
-    return lambda run: use(replace(run, table=name))
-
-
-def _use(source: Any, use: Callable[[Run], _T]) -> list[_T]:
+def _use(source: Any, name: str | None, use: Callable[[Run], _T]) -> list[_T]:
     found = _find(source)
     if len(found) == 1:
-        return [use(_intact_run(found[0][1]))]
+        return [use(_intact_run(found[0][1]).named(name))]
     made, wrong = [], []
     for folder, run in found:
         try:
-            made.append(use(_intact_run(run)))
+            made.append(use(_intact_run(run).named(name)))
         except ValueError as error:
             wrong.append((folder, error))
     if not made:
