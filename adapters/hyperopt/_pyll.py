@@ -190,6 +190,22 @@ def foreign_switches(expr: Any) -> list[Any]:
     return [n for n in switches if find_switched(n) is None and depends(n.pos_args[0])]
 
 
+def why_foreign(switch: Any) -> str:
+    """Why one of ``foreign_switches`` is no choice, and what to do."""
+    index, *options = switch.pos_args
+    param = index_param(switch)
+    drawn = None if param is None else param.arg["obj"]
+    ends = ends_of(drawn) if drawn is not None and drawn.name == "randint" else None
+    if ends is None:
+        return f"A switch depends on {describe(index)}: write it as hp.choice or hp.pchoice."
+    if not options:
+        return f"{label_of(param)!r} has no options: give hp.choice at least one."
+    return (
+        f"{label_of(param)!r} is drawn from range{ends}, but its switch has options 0 to"
+        f" {len(options) - 1}: give it a range among these."
+    )
+
+
 def places_of(expr: Any) -> tuple[dict[str, Any], dict[str, Places]]:
     """The ``hyperopt_param`` nodes by label, outer ones first, and where each is active.
 

@@ -57,7 +57,7 @@ from automl_plugins.spaces.ranges import (
     stepped_range,
 )
 from automl_plugins.spaces.scales import MOST_EXACT, Steps
-from automl_plugins.spaces.values import find, to_number
+from automl_plugins.spaces.values import find, plain, to_number
 
 from ._pyll import (
     active_among,
@@ -67,14 +67,14 @@ from ._pyll import (
     describe,
     ends_of,
     foreign_switches,
-    index_param,
-    label_of,
     labels,
     places_of,
     simplify,
+    why_foreign,
 )
 from .expressions import ExpressionSpace
 
+ROUNDED = 1e-9  # share of a range: a value beyond its end by less counts as the end
 _TAIL = 1e-4  # probability beyond each end of the range of a normal distribution
 _LEAST = 5e-324  # float above 0
 _LARGEST_LOG = math.log(sys.float_info.max)
@@ -130,7 +130,10 @@ class PyllSpace:
         return {label: values[label] for label in active_among(drawn, self.expr)}
 
     def value(self, label: str, drawn: Any) -> Any:
-        """The value of a hyperparameter that was ``drawn``; ValueError as ``values``."""
+        """The value of a hyperparameter that was ``drawn``; ValueError as ``values``.
+
+        A number more than half a step beyond those listed stays as it is: its loss is not theirs.
+        """
         number = as_number(drawn)
         hyperparameter: Any = self.space[label]
         real = isinstance(hyperparameter, FloatHyperparameter)  # which may be drawn as infinite
@@ -149,7 +152,11 @@ class PyllSpace:
                 )
             return names[int(drawn)]
         if isinstance(hyperparameter, OrdinalHyperparameter):
-            return min(hyperparameter.sequence, key=lambda v: abs(v - drawn))
+            listed = hyperparameter.sequence
+            nearest = min(listed, key=lambda value: abs(value - drawn))
+            step = listed[1] - listed[0] if len(listed) > 1 else 0.0
+            reach = step / 2.0 + ROUNDED * max(abs(listed[0]), abs(listed[-1]))
+            return nearest if abs(nearest - drawn) <= reach else plain(drawn)
         if isinstance(hyperparameter, IntegerHyperparameter):
             return round(drawn)
         if drawn == 0 and hyperparameter.log:  # a multiple of q, where a log scale cannot begin
@@ -237,7 +244,7 @@ def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
     expr = pyll.as_apply(space)
     foreign = foreign_switches(expr)
     if foreign and not lenient:
-        raise ValueError(_why_foreign(foreign[0]))
+        raise ValueError(why_foreign(foreign[0]))
     stand_ins = {label for node in foreign for part in node.pos_args[1:] for label in labels(part)}
     params, places = places_of(expr)
     found = {label: c for label, c in choices(expr).items() if label not in stand_ins}
@@ -275,22 +282,6 @@ def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
             limits.append(ForbiddenEqualsClause(translated[label], options[label][i]))
     translated.add(limits)
     return PyllSpace(expr, translated, options, frozenset(stand_ins))
-
-
-def _why_foreign(switch: Any) -> str:
-    """Why one of ``foreign_switches`` is no choice, and what to do."""
-    index, *options = switch.pos_args
-    param = index_param(switch)
-    drawn = None if param is None else param.arg["obj"]
-    ends = ends_of(drawn) if drawn is not None and drawn.name == "randint" else None
-    if ends is None:
-        return f"A switch depends on {describe(index)}: write it as hp.choice or hp.pchoice."
-    if not options:
-        return f"{label_of(param)!r} has no options: give hp.choice at least one."
-    return (
-        f"{label_of(param)!r} is drawn from range{ends}, but its switch has options 0 to"
-        f" {len(options) - 1}: give it a range among these."
-    )
 
 
 # --- one hyperparameter ----------------------------------------------------------------------
@@ -383,7 +374,7 @@ def _of_multiples(drawn: _Numbers, q: float) -> Hyperparameter[Any, Any] | None:
         return _integers(label, first, last, log=log)
     if last - first < (_LOG_GRID if log else _GRID):
         return ordered(label, [i * q for i in range(first, last + 1)])
-    if not log and drawn.normal is None and last - first < MOST_EXACT:
+    if not log and last - first < MOST_EXACT:
         n = last - first + 1
         return stepped_range(label, Steps(first * q, q, n, high=last * q, is_integer=False))
     return None
@@ -402,7 +393,10 @@ def _of_range(drawn: _Numbers) -> Hyperparameter[Any, Any]:
             least = max(least, q / 4.0)
         low, high = least, max(math.exp(min(high, _LARGEST_LOG)), least)
         if q is not None and low < high:
-            return multiples_on_a_log_scale(label, low, high, q)
+            # What a number at an end is rounded to is the end, or a trial there would lie beyond.
+            ends = (float(min(i * q, sys.float_info.max)) for i in drawn.multiples(q))
+            first, last = ends
+            return multiples_on_a_log_scale(label, first or low, last, q)
     if low == high:
         return ordered(label, [low])
     found = float_range(label, low, high, log=log)

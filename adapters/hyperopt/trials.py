@@ -17,7 +17,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from ConfigSpace.hyperparameters import OrdinalHyperparameter
 from hyperopt import (
     JOB_STATE_DONE,
     JOB_STATE_ERROR,
@@ -29,7 +28,7 @@ from hyperopt import (
 )
 
 from automl_plugins._arguments import check_kind
-from automl_plugins.arrays import BoolArray, FloatArray
+from automl_plugins.arrays import FloatArray
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import (
     Columns,
@@ -45,7 +44,7 @@ from automl_plugins.spaces.values import choices_of, encoder, plain
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from ._private import all_documents
-from .space import PyllSpace
+from .space import ROUNDED, PyllSpace
 
 logger = logging.getLogger(__name__)
 
@@ -180,8 +179,6 @@ def read_trial(document: Document) -> Trial:
     )
 
 
-_ROUNDED = 1e-9  # share of a range: a value beyond its end by less counts as the end
-
 #: What a trial was read from (``source_of``), the trial and its vector; None if it is left out.
 _Read = tuple[tuple[Any, ...], Trial, FloatArray | None]
 
@@ -201,8 +198,6 @@ class TrialReader:
         self.vectors = VectorSpace(known.space)
         listed = (h for h in known.space.values() if choices_of(h) is not None)
         self._listed = {h.name: encoder(h) for h in listed}
-        steps = [isinstance(known.space[n], OrdinalHyperparameter) for n in self.vectors.names]
-        self._steps = np.flatnonzero(steps)
         self._read: WeakKeyDictionary[Trials, dict[int, _Read]] = WeakKeyDictionary()
         self._warned = False
 
@@ -242,22 +237,19 @@ class TrialReader:
                     if not self._warned:
                         self._warned = True
                         logger.warning(f"{error} Trials like this one are left out.")
-            drawn = [vals[k][name][0] for k in values]
-            encoded[[*values], column] = self._entries(name, drawn, [*values.values()])
-        kept &= ~np.isinf(encoded[:, self._steps]).any(axis=1)
+            encoded[[*values], column] = self._entries(name, [*values.values()])
+        kept &= ~np.isinf(encoded).any(axis=1)
         return [vector if known else None for vector, known in zip(encoded, kept, strict=True)]
 
-    def _entries(self, name: str, drawn: Sequence[Any], values: Sequence[Any]) -> FloatArray:
-        """Entries (n,) of values that were drawn; at once, for ConfigSpace is slow.
+    def _entries(self, name: str, values: Sequence[Any]) -> FloatArray:
+        """Entries (n,) of values; at once, for ConfigSpace is slow.
 
         They are infinite for a number beyond those listed.
         """
         hyperparameter: Any = self.known.space[name]
         if name in self._listed:
             entries = np.array([self._listed[name](value) for value in values], dtype=np.float64)
-            if isinstance(hyperparameter, OrdinalHyperparameter):
-                entries[_are_beyond(drawn, hyperparameter.sequence)] = math.inf
-            return entries
+            return np.where(np.isnan(entries), math.inf, entries)
         legal = np.array([min(max(v, hyperparameter.lower), hyperparameter.upper) for v in values])
         ends = np.asarray(hyperparameter.to_vector(legal))
         if not len(values):
@@ -266,16 +258,7 @@ class TrialReader:
         # A number <= 0 has no logarithm: it counts as the lower end.
         numbers = np.where(numbers > 0, numbers, legal) if hyperparameter.log else numbers
         entries = hyperparameter.to_vector(numbers)
-        return np.where(np.abs(entries - ends) > _ROUNDED, entries, ends)
-
-
-def _are_beyond(numbers: Sequence[Any], listed: Sequence[Any]) -> BoolArray:
-    """Whether numbers (n,) are not of the same step as the first or last that is listed."""
-    low, high = float(listed[0]), float(listed[-1])
-    step = listed[1] - listed[0] if len(listed) > 1 else 0.0
-    reach = step / 2.0 + _ROUNDED * max(abs(low), abs(high))
-    values = np.array(numbers, dtype=np.float64)
-    return (values < low - reach) | (values > high + reach)
+        return np.where(np.abs(entries - ends) > ROUNDED, entries, ends)
 
 
 def _number(documents: Iterable[Document]) -> list[tuple[int, Document]]:

@@ -46,7 +46,12 @@ DISTRIBUTIONS: list[tuple[Any, Any, Any, bool]] = [
     (hp.loguniform("x", math.log(0.01), 2), UniformFloatHyperparameter, (0.01, math.e**2), True),
     (BEYOND[0], UniformFloatHyperparameter, np.exp([1 - Z / 2, 1 + Z / 2]), True),
     (hp.quniform("x", 0, 1e6, 7), ExactFloat, (0, 999_999), False),  # a long grid
-    (hp.qloguniform("x", math.log(2), math.log(600), 3), ExactFloat, (2, 600), True),
+    (
+        hp.qloguniform("x", math.log(2), math.log(600), 3),
+        ExactFloat,
+        (3, 600),
+        True,
+    ),  # 2 is rounded
     (hp.randint("x", 5), UniformIntegerHyperparameter, (0, 4), False),
     (hp.randint("x", 3, 9), UniformIntegerHyperparameter, (3, 8), False),
     (hp.uniformint("x", 1, 4), UniformIntegerHyperparameter, (1, 4), False),
@@ -87,6 +92,39 @@ def test_rounded_numbers_are_not_evaluated_again(rounded: Any) -> None:
     assert known.space["x"].to_value(np.array([row]))[0] == pytest.approx(
         trials.trials[-1]["misc"]["vals"]["x"][0], abs=1e-9
     )
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        hp.quniform("x", 0.2, 3000.3, 0.5),
+        hp.qnormal("x", 0, 300, 1.5),
+        hp.qnormal("x", 1, 0.25, 1e-4),
+        hp.qloguniform("x", math.log(20), math.log(1000), 16),
+        hp.qloguniform("x", math.log(25), math.log(1005), 16),
+        hp.qloguniform("x", math.log(0.1), math.log(70), 3),
+        hp.qlognormal("x", 2, 0.5, 0.5),
+        hp.qlognormal("x", 0, 3, 1),
+    ],
+)
+def test_every_place_of_a_rounded_range_is_a_draw(node: Any) -> None:
+    """Else a trial is read as another configuration than the one that was proposed."""
+    known = translate({"x": node})
+    found: Any = known.space["x"]
+    for place in (0.0, 1e-3, *np.random.default_rng(0).uniform(0, 1, 200), 1.0):
+        (value,) = found.to_value(np.array([place]))
+        read = known.values(known.labels({"x": value}))["x"]
+        assert read == pytest.approx(value, rel=1e-12)
+        assert found.to_vector(np.array([read])) == found.to_vector(np.array([value]))
+
+
+def test_a_number_beyond_those_listed_stays() -> None:
+    """Half a step beyond the last one it is still rounded to it."""
+    known = translate({"x": hp.qnormal("x", 0, 1, 0.5), "one": hp.quniform("one", 1.8, 2.2, 1)})
+    drawn = {"x": 9.0, "one": 5.0}
+    assert known.values(drawn) == drawn
+    assert known.values({"x": 3.7, "one": 2.0}) == {"x": 3.5, "one": 2.0}
+    assert known.values({"x": -9.0, "one": 2.0})["x"] == -9.0
 
 
 @pytest.mark.parametrize(("node", "kind", "values", "log"), DISTRIBUTIONS)
