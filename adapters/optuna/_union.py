@@ -129,6 +129,10 @@ class UnionSpace:
         else:
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 out[known] = hyperparameter.to_vector(internal[known])
+            assert isinstance(distribution, Numeric)
+            # ``float_range`` may have rounded the ends: what was proposed there is read as it was.
+            out[internal == distribution.low] = 0.0
+            out[internal == distribution.high] = 1.0
         out[np.isinf(out)] = np.nan
         return out
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
+from automl_plugins.adapters.optuna import AutoSampler
 from automl_plugins.adapters.optuna._union import UnionSpace
 from automl_plugins.adapters.optuna.space import are_equal, infer_rules, space_of_trials
 from automl_plugins.adapters.optuna.trials import StudyColumns, read_trial
@@ -60,6 +61,30 @@ def test_values_survive_the_round_trip(distribution: BaseDistribution, values: l
         assert got == want or got == pytest.approx(want, rel=1e-9, abs=1e-9)
     # Canonical: what is proposed again has the very same vector, so it counts as seen.
     assert np.array_equal(union.vectors.canonical(vector[:, None])[:, 0], vector)
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_the_ends_of_a_range_are_read_as_they_were_proposed(log: bool) -> None:
+    """ConfigSpace rounds them to 13 decimals, so that a value may lie beyond them."""
+    for low, high in np.sort(10.0 ** np.random.default_rng(0).uniform(-6, 0, (50, 2))):
+        union = UnionSpace({"p": FloatDistribution(low, high, log=log)})
+        proposed = np.array([0.0, 1e-3, 0.5, 1.0])
+        read = union.encode("p", np.array([union.decode("p", entry) for entry in proposed]))
+        keys = [union.vectors.keys(column[:, None]) for column in (proposed, read)]
+        np.testing.assert_array_equal(*keys)
+
+
+@pytest.mark.parametrize("memory", [None, "mlp"])
+def test_the_best_end_of_a_range_is_evaluated_once(memory: str | None) -> None:
+    sampler = AutoSampler(memory, seed=0)
+    study = optuna.create_study(sampler=sampler)
+
+    def objective(trial: optuna.Trial) -> float:
+        rate = trial.suggest_float("learning_rate_init", 1e-5, 0.02 / 3)
+        return trial.suggest_float("alpha", 1e-8, 0.1, log=True) - rate
+
+    study.optimize(objective, n_trials=16)
+    assert len({tuple(trial.params.values()) for trial in study.trials}) == 16
 
 
 def test_integer_parents_have_thresholds_in_either_direction() -> None:
