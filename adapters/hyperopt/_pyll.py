@@ -10,7 +10,7 @@ from typing import Any
 from hyperopt import pyll
 
 from automl_plugins.records.trial import as_number
-from automl_plugins.spaces.values import plain
+from automl_plugins.spaces.values import ABSENT, plain
 
 #: Keys whose value names an option that is a dict, in order of preference.
 _NAMING = ("type", "name", "model", "algorithm", "classifier", "estimator", "kind")
@@ -60,6 +60,12 @@ class Choice:
 
     def names(self) -> tuple[Any, ...]:
         """Names of the options, see ``space``; no two are equal."""
+        own = [
+            _value(dict(option.named_args).get(self.label) if option.name == "dict" else option)
+            for option in self.options
+        ]
+        if ABSENT not in own and len(set(own)) == len(own):
+            return tuple(own)
         texts = [_text_in(option) for option in self.options]
         numbered = [f"{self.label}[{i}]" for i in range(len(texts))]
         names = [
@@ -245,6 +251,13 @@ def simplify(where: Places, places: Mapping[str, Places], found: Mapping[str, Ch
 # --- names of options ------------------------------------------------------------------------
 
 
+def _value(node: Any) -> Any:
+    """The value of a literal that may be a name; ``ABSENT`` for any other node, and for None."""
+    value = plain(node.obj) if node is not None and node.name == "literal" else ABSENT
+    # NaN, equal to nothing, names nothing.
+    return value if isinstance(value, _PLAIN) and value == value else ABSENT
+
+
 def _text_in(option: Any) -> str | None:
     """A text in an option that may distinguish it from the others."""
     if option.name == "literal":
@@ -262,11 +275,10 @@ def _text_in(option: Any) -> str | None:
 
 def _name(option: Any, text: str | None, unnamed: str) -> Any:
     named = unnamed if text is None else text
+    if (value := _value(option)) is not ABSENT:
+        return value
     if option.name == "literal":
-        value = plain(option.obj)
-        if isinstance(value, _PLAIN) and value == value:  # NaN, equal to nothing, names nothing
-            return value
-        return getattr(value, "__qualname__", named)
+        return getattr(option.obj, "__qualname__", named)
     if named != unnamed or depends(option):
         return named
     try:

@@ -54,8 +54,7 @@ def expression(space: ConfigurationSpace) -> dict[str, Any]:
     objective gets ``{"kernel": {"kernel": "rbf", "gamma": 0.1}}``. Hyperopt cannot nest by numbers
     or by several parents: such a hyperparameter is a node of the first level, drawn every time. So
     is one that needs a conditional parent not to have a value: it is active without the parent.
-    Forbidden clauses are lost. ``translate`` goes back, but for what is lost, and values with
-    nested ones that are not text: they are numbered.
+    Forbidden clauses are lost. ``translate`` goes back, but for what is lost.
 
     Args:
         space: The space to search.

@@ -17,9 +17,10 @@ Hyperopt                         ConfigSpace
 Values are those of the labels, as ``fmin`` returns them: what an expression makes of them
 afterwards, ``hp.uniform("x", 0, 1) * 10``, is up to the objective.
 
-The name of an option is its value if that is a number, a text, a bool or None. Else it is the text
-under "type", "name", "model", ..., or the first text in the option; a constant such as
-``(64, 32)`` is written out, a function or class has its own name; anything else is ``label[i]``.
+The name of an option is its value if that is a number, a text, a bool or None; of a dictionary the
+value under the label of the choice, if each has one of its own. Else it is the text under
+"type", "name", "model", ..., or the first text in the option; a constant such as ``(64, 32)`` is
+written out, a function or class has its own name; anything else is ``label[i]``.
 """
 
 from __future__ import annotations

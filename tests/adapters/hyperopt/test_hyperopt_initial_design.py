@@ -22,7 +22,7 @@ from hyperopt.exceptions import AllTrialsFailed
 from hyperopt_runs import configs, minimise
 from known_runs import TASK, loss, model_space, records
 
-from automl_plugins.meta import MetaDataset, diverse
+from automl_plugins.meta import MetaDataset, bundled, diverse
 
 SPACE = hp.choice(
     "model",
@@ -127,6 +127,12 @@ def test_a_configuration_space(memory: MetaDataset) -> None:
     assert len(trials) == 23
     minimise(lambda c: float(len(str(c))), expression(space), QUICK_TPE, 24, trials=trials)
     assert len(trials.losses()) == 24
+
+
+def test_a_memory_of_choices_that_are_no_text_fits_an_expression() -> None:
+    space = bundled("random_forest").space
+    found = initial_trials(expression(space), memory="random_forest", n_configs=5)
+    assert configs(found) == configs(initial_trials(space, memory="random_forest", n_configs=5))
 
 
 def test_trials_that_are_there_already(memory: MetaDataset) -> None:

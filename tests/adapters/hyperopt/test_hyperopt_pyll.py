@@ -139,6 +139,14 @@ def test_what_is_active_without_its_parent_is_not_nested_in_it() -> None:
     assert read({"model": 0, "kernel": 0, "gamma": 0.5}) == {"model": "svm", "kernel": "lin"}
 
 
+def test_values_with_nested_ones_come_back() -> None:
+    space = ConfigurationSpace({"n": [2, 1], "b": [True, False], "x": (0.0, 1.0), "y": (0, 9)})
+    space.add(EqualsCondition(space["x"], space["n"], 2))
+    space.add(EqualsCondition(space["y"], space["b"], True))
+    back = translate(expression(space)).space
+    assert (back["n"].choices, back["b"].choices) == ((2, 1), (True, False))
+
+
 def test_the_objective_gets_the_values_and_the_space_comes_back() -> None:
     space = ConfigurationSpace({"n": [1, 2], "x": (0.0, 1.0), "z": Constant("z", 3.5)}, seed=0)
     kernel = CategoricalHyperparameter("kernel", ["rbf", "linear"], weights=[3, 1])

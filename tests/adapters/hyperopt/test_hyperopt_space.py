@@ -204,6 +204,25 @@ def test_options_are_called_by_their_values_or_names() -> None:
     }
 
 
+def test_options_are_called_by_their_values_under_the_label_of_the_choice() -> None:
+    c = hp.uniform("c", 0, 1)
+    options: dict[str, list[Any]] = {
+        "number": [{"number": 2, "c": c}, {"number": 1}],
+        "truth": [{"criterion": "gini", "truth": True, "c": c}, False],
+        "text": [{"scaler": "a", "text": "rbf", "c": c}, {"scaler": "a", "text": "linear"}],
+        "equal": [{"equal": 1, "name": "a"}, {"equal": True, "name": "b"}],
+        "lacking": [{"lacking": 1, "name": "a"}, {"name": "b"}],
+    }
+    found = translate({label: hp.choice(label, each) for label, each in options.items()}).options
+    assert found == {
+        "number": (2, 1),
+        "truth": (True, False),
+        "text": ("rbf", "linear"),
+        "equal": ("a", "b"),
+        "lacking": ("a", "b"),
+    }
+
+
 def test_a_value_that_is_no_option_is_refused() -> None:
     space = translate({"b": hp.choice("b", [True, False])})
     assert space.labels({"b": "true"}) == {"b": 0}  # as files have it
