@@ -31,7 +31,7 @@ def check_exists(address: str, what: str | None = None) -> str:
             error calls it, None a database or a file; all but a file are databases.
     """
     file = file_of(address)
-    if file is None or file.exists():
+    if file is None or os.path.exists(file):  # a name may be too long to be asked for otherwise
         return address
     what = what or ("database" if "://" in address else "file")
     hint = _hint(file, is_database=what != "file")

@@ -11,6 +11,7 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 IndexArray = npt.NDArray[np.intp]  # positions, as numpy gives them
+KeyArray = npt.NDArray[np.uint64]  # of configurations, see ``VectorSpace.keys``
 
 #: Largest distance of a value from its range, in widths: sums of squares stay finite, and rounded
 #: to 2^-40 (``VectorSpace.keys``) it fits into 64 bits.

@@ -57,6 +57,11 @@ class Situation:
     known: Sequence[Document]  # all trials
     rows: Sequence[Row]  # finished pulls in the order of their ends, then the running ones
     reward_range: tuple[float, float] | None  # the best and the worst possible loss
+    exhausted: frozenset[int] = frozenset()  # arms whose suggest function proposes nothing
+
+    def without(self, arm: int) -> Situation:
+        """The same with a further arm in which there is nothing to propose."""
+        return replace(self, exhausted=self.exhausted | {arm})
 
     @cached_property
     def pulls(self) -> Pulls:
@@ -84,9 +89,10 @@ class Situation:
 
     @property
     def left(self) -> list[int]:
-        """Indices of the arms that have untried configurations."""
+        """Indices of the arms that have untried configurations, and propose one."""
         sizes = enumerate(arm.size for arm in self.arms.arms)
-        return [i for i, size in sizes if size is None or len(self.tried.get(i, ())) < size]
+        untried = [i for i, size in sizes if size is None or len(self.tried.get(i, ())) < size]
+        return [i for i in untried if i not in self.exhausted]
 
     @property
     def best(self) -> float:

@@ -15,11 +15,12 @@ import logging
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from typing import Any
 
+import numpy as np
 from hyperopt import Domain, Trials, rand, tpe
 
 from automl_plugins._arguments import check_budget, level_of_caller
@@ -100,15 +101,10 @@ class ArmMethod(ABC):
         for tid in new_ids:
             situation = self.read(domain, trials, new) if new or known is None else known
             number = unique_number(tid, situation.known)
-            choice, note = self.choose(space, situation, streams, number)
-            if choice is None:
-                break
-            tried = set() if self.repeats else situation.tried.get(choice.arm, set())
-            seen = situation.documents(choice.arm)
-            proposed = space.propose(choice.arm, number, trials, seen, inner, streams, tried)
+            proposed = self._propose(space, situation, inner, trials, streams, number)
             if proposed is None:
                 break
-            values, noted = proposed
+            choice, note, values, noted = proposed
             named_choice = asdict(choice) | {"arm": space.arms.names[choice.arm]}
             facts = ArmFacts(space.arms.choice, sampler=name, **named_choice)
             document = new_document(trials, domain, tid, values)
@@ -119,6 +115,28 @@ class ArmMethod(ABC):
                 document["misc"][NOTE]["search"] = search
             new.append(document)
         return new
+
+    def _propose(
+        self,
+        space: ArmSpace,
+        situation: Situation,
+        inner: Any,
+        trials: Trials,
+        streams: Streams,
+        number: int,
+    ) -> tuple[ArmChoice, dict[str, Any], dict[str, Any], Mapping[str, Any]] | None:
+        """The arm, its notes, values and their note; None if no arm has any to propose."""
+        while True:
+            choice, note = self.choose(space, situation, streams, number)
+            if choice is None:
+                return None
+            tried = set() if self.repeats else situation.tried.get(choice.arm, set())
+            seen = situation.documents(choice.arm)
+            found = space.propose(choice.arm, number, trials, seen, inner, streams, tried)
+            if found is not None:
+                return choice, note, *found
+            # Its suggest function has nothing more to propose; that of another arm may have.
+            situation = situation.without(choice.arm)
 
     def read(self, domain: Domain, trials: Trials, new: Sequence[Document] = ()) -> Situation:
         """All trials as pulls, including ``new`` ones that are not inserted yet.
@@ -180,9 +198,12 @@ class Weighted(ArmMethod):
     def choose(
         self, space: ArmSpace, situation: Situation, streams: Streams, tid: int
     ) -> tuple[ArmChoice | None, dict[str, Any]]:
-        """An arm, drawn by its weight."""
+        """An arm, drawn by its weight, of those that propose something."""
         p = option_weights(space, self.weights)
-        return draw_weighted(range(len(p)), p, streams.generator("weights", tid)), {}
+        p = np.where(np.isin(np.arange(len(p)), [*situation.exhausted]), 0.0, p)
+        if not p.any():
+            return None, {}
+        return draw_weighted(range(len(p)), p / p.sum(), streams.generator("weights", tid)), {}
 
 
 @dataclass(kw_only=True)

@@ -236,7 +236,8 @@ class BOASFSampler(ArmSampler):
             paper has up to 32.
         rounds, score, c, temperature, min_pulls, carry_debts: See
             ``automl_plugins.bandits.SuccessiveFiltering``.
-        stop_when_spent: End ``study.optimize`` with the trial that spends the budget. Running
+        stop_when_spent: End ``study.optimize`` with the trial that spends the budget, or, called
+            again, with its first, which a sampler cannot prevent. Running
             trials count, so with ``n_jobs`` only those that begin at the same moment may exceed a
             budget of trials. In a loop of ``study.ask`` it has no effect.
         inner: See ``BanditSampler``.

@@ -103,8 +103,11 @@ def _start(sampler: BaseSampler | Factory, pruner: BasePruner, problem: Problem)
     else:
         sampler = sampler(seed=problem.seed)
     with quiet(logging.ERROR):
-        # Pruners keep what they know of a study.
-        study = optuna.create_study(sampler=sampler, pruner=copy.deepcopy(pruner))
+        study = optuna.create_study(
+            sampler=sampler,
+            pruner=copy.deepcopy(pruner),  # pruners keep what they know of a study
+            study_name=f"replay {problem.seed}",  # by which ``HyperbandPruner`` draws brackets
+        )
     return OptunaSearch(study, problem.space, problem.steps)
 
 

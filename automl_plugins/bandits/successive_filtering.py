@@ -38,18 +38,13 @@ from .records import ArmRecords, ArmStatistics
 Score = Literal["mean", "maximum"]
 Unit = Literal["trials", "seconds"]
 
+_ROUNDING = 1e-9  # of a budget in seconds
 # c and temperature: those of the paper for means, a sharp softmax for the best rewards, by which
 # an arm 0.02 behind the best one gets 1 / e of what that gets.
 _DEFAULTS: dict[Score, tuple[float, float]] = {"mean": (2.0, 1.0), "maximum": (0.0, 0.02)}
 
 
-PAPER: dict[str, Any] = {
-    "score": "mean",
-    "c": 2.0,
-    "temperature": 1.0,
-    "min_pulls": 1,
-    "carry_debts": False,
-}
+PAPER: dict[str, Any] = dict(score="mean", c=2.0, temperature=1.0, min_pulls=1, carry_debts=False)
 """The arguments of ``SuccessiveFiltering`` that follow Zhu (2020)."""
 
 
@@ -155,6 +150,11 @@ class _Ledger(NamedTuple):
     statistics: ArmStatistics  # of all arms up to the largest number
     spent: FloatArray  # cost of each arm (K,)
     expected: FloatArray  # cost of its next pull (K,); 0 where nothing is known
+
+    def left(self, budget: float) -> float:
+        """What is left of a budget, 0 where it is only a rounding; twenty times 0.1 fits in 2."""
+        left = (1.0 + _ROUNDING) * budget - float(self.spent.sum())
+        return left if left > 2.0 * _ROUNDING * budget else 0.0
 
 
 class SuccessiveFiltering:
@@ -271,7 +271,7 @@ class SuccessiveFiltering:
         while True:
             if current is not None:
                 arm = self.choose(current, records, usable, streams, k)
-                spent = ledger.spent.sum() >= self.budget
+                spent = ledger.left(self.budget) <= 0.0
                 last = current.index + 1 >= self.rounds
                 if arm is not None or spent or (last and set(current.arms) & set(usable)):
                     return Turn(arm, tuple(opened), current)
@@ -325,7 +325,7 @@ class SuccessiveFiltering:
         are those of ``next``.
         """
         ledger = self._ledger(records, current.arms)
-        left = self.budget - ledger.spent.sum()
+        left = ledger.left(self.budget)
         ready = np.intersect1d(np.asarray(arms, dtype=np.int64), current.arms)
         if not len(ready) or left <= 0:
             return None

@@ -21,6 +21,7 @@ from automl_plugins.meta.tasks import (
     meta_feature_names_of,
     meta_feature_values,
     read_meta_features,
+    read_names,
     update_known,
 )
 from automl_plugins.records.scores import tame
@@ -191,7 +192,11 @@ class MetaDataset:
         )
 
     def without(self, *names: str) -> MetaDataset:
-        """All tasks but those named, which need not be there; ValueError if none is left."""
+        """All tasks but those named, which need not be there; ValueError if none is left.
+
+        TypeError for a name that is no text, such as a list of names.
+        """
+        names = read_names("without", names)
         if not any(task.name in names for task in self.tasks):
             return self
         return self.subset(lambda task: task.name not in names)

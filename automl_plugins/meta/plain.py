@@ -154,6 +154,7 @@ def plain_space(space: ConfigurationSpace) -> dict[str, Any]:
     return dict(json.loads(json.dumps(plain, default=plain_item)))
 
 
+@np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
 def parse_space(plain: Mapping[str, Any]) -> ConfigurationSpace:
     """The inverse of ``plain_space``; ValueError for anything that it never writes."""
     copy = json.loads(json.dumps(plain))  # ConfigSpace takes the dictionary to pieces

@@ -230,10 +230,9 @@ class RecognisedMemory(AlignedMemory):
     def on(self, space: VectorSpace) -> MetaDataset:
         """The runs of the learner in the vectors of ``space``; else an expected mismatch."""
         found = self._recognise(space)
-        was_in_use = isinstance(self._said, tuple)
-        level = logging.INFO if found.candidates or was_in_use else logging.DEBUG
-        self._say(found.line, level, about=found.learners)
         if not (learners := found.learners):
+            is_news = bool(found.candidates) or isinstance(self._said, tuple)  # one was in use
+            self._say(found.line, logging.INFO if is_news else logging.DEBUG)
             raise MemoryMismatch(found.line, expected=True)
         if learners not in self._opened:
             runs = _together(learners)
@@ -241,10 +240,13 @@ class RecognisedMemory(AlignedMemory):
             log_own(self.logger, self.exclude & set(known.names))
             self._opened[learners] = known.without(self.exclude)
         try:
-            return self._opened[learners].on(space)
+            aligned = self._opened[learners].on(space)
         except MemoryMismatch as mismatch:
-            self._say(f"{mismatch} The search continues without a memory.", logging.INFO)
+            of = f"Bundled memory of {' and '.join(learners)}"
+            self._say(f"{of}: {mismatch} The search continues without a memory.", logging.INFO)
             raise MemoryMismatch(str(mismatch), expected=True) from None
+        self._say(found.line, logging.INFO, about=learners)
+        return aligned
 
     def learner_in(self, space: VectorSpace) -> str:
         """The learner that is recognised, also of the runs of its regressions; else empty."""

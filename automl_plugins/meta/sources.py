@@ -150,6 +150,8 @@ def read_memory(memory: Memory | None) -> Known:
 def _read_place(memory: str | os.PathLike[str]) -> Known:
     """The runs at an address, or in a file or folder."""
     address = os.fspath(memory)
+    if not address.strip():  # which would be the current folder
+        raise ValueError(f"memory={memory!r} is empty: name a store, or pass None for no memory.")
     try:
         check_exists(address, "memory")
     except ValueError as error:

@@ -22,9 +22,8 @@ from functools import cached_property
 from typing import Any, Literal, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from automl_plugins.arrays import BoolArray, FloatArray
+from automl_plugins.arrays import BoolArray, FloatArray, KeyArray
 from automl_plugins.blas import one_blas_thread
 from automl_plugins.meta.coverage import MemoryMismatch
 from automl_plugins.records.history import History
@@ -287,7 +286,7 @@ class Repeats:
 
 def _paths(
     space: VectorSpace, history: History, asked: BoolArray, unasked: BoolArray
-) -> list[tuple[BoolArray, npt.NDArray[np.uint64]]]:
+) -> list[tuple[BoolArray, KeyArray]]:
     """What rows asked for (d,), and the sorted keys of its values in these rows.
 
     Only rows without values that they could have had count, ``unasked`` (n, d). A parameter that

@@ -290,6 +290,8 @@ def _values(column: pd.Series[Any]) -> list[Any]:
     dtype: Any = column.dtype
     if str(dtype).startswith("Sparse"):  # its class is in pandas, which is not loaded here
         return _values(column.astype(dtype.subtype))
+    if str(dtype) == "category" and dtype.categories.dtype.kind == "f":
+        return _values(column.astype(dtype.categories.dtype))
     # pandas' nullable types have a kind and a size, too.
     if dtype.kind != "f" or dtype.itemsize >= 8:
         return column.tolist()

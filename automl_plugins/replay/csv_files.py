@@ -9,7 +9,7 @@ import re
 import warnings
 import zlib
 from codecs import BOM_UTF8
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from gzip import BadGzipFile
 from itertools import takewhile
 from pathlib import Path
@@ -50,12 +50,14 @@ def read_csv(
         **options: Of ``pandas.read_csv``.
 
     Raises:
-        ValueError: For a file of something else, one with two columns of a name, and one whose
-            rows have more fields than its header, which would move to other columns.
+        ValueError: For a folder or a file of something else, one with two columns of a name, and
+            one whose rows have more fields than its header, which would move to other columns.
     """
     import pandas as pd
 
     path = as_path(path)
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder: name a CSV file in it.")
     with path.open("rb") as file:  # a compressed one does not begin with "#"
         comments = takewhile(lambda line: line.removeprefix(BOM_UTF8).startswith(b"#"), file)
         options["skiprows"] = sum(1 for _ in comments)
@@ -188,6 +190,21 @@ def check_rows(frame: pd.DataFrame, file: str) -> None:
 # --- the runs of a replay, which an interrupted one continues ----------------------------------
 
 
+def check_names(path: str | os.PathLike[str], names: Iterable[str]) -> None:
+    """ValueError for the name of a table or method that a CSV file does not keep as it is."""
+    for name in names:
+        if "\r" in name:
+            what = "the carriage return"
+        elif name.encode(errors="ignore").decode() != name:
+            what = "the half of a character"
+        else:
+            continue
+        raise ValueError(
+            f"{as_path(path)} cannot keep {what} in the name {name!r}: rename the table or the"
+            " method."
+        )
+
+
 class Journal:
     """Appends finished runs to a CSV file and keeps account of them.
 
@@ -286,14 +303,8 @@ class Journal:
         """Append one run; it counts as done only once it is on the disk.
 
         Raises:
-            ValueError: For a name with a carriage return, which a CSV file does not keep, and
-                where something else has written to the file.
+            ValueError: Where something else has written to the file.
         """
-        if any("\r" in str(name) for name in key):
-            raise ValueError(
-                f"{self.path} cannot keep the carriage return in the name of {key[:2]!r}: rename"
-                " the table or the method."
-            )
         # Rows that are not accounted for would be cut off at the next start.
         if self._size() != self._end:
             raise ValueError(

@@ -219,8 +219,9 @@ def cells_of(frame: pd.DataFrame, none: str | None = None) -> dict[str, list[Any
     marked = [name for name, found in texts.items() if none in found]
     if not marked:
         raise ValueError(
-            f"none={none!r} stands in no cell. pandas reads some texts, such as 'None', as"
-            " missing: read the file with keep_default_na=False, na_values=['']."
+            f"none={none!r} stands in no cell: leave it out, or name the text that stands for no"
+            " value. pandas reads some texts, such as 'None', as missing, unless the file is read"
+            " with keep_default_na=False, na_values=[''], as a configuration of replay is."
         )
     for name in marked:
         values = [None if isinstance(v, str) and v == none else v for v in cells[name]]

@@ -22,7 +22,7 @@ from automl_plugins.frameworks import Method, Problem
 from automl_plugins.records.search import COLUMNS, Search, search_frame
 from automl_plugins.records.trial import Trial, column_of
 
-from .csv_files import Journal, Key, read_runs
+from .csv_files import Journal, Key, check_names, read_runs
 from .simulation import Budget, Evaluation, Simulation, as_method, regret
 from .table import Table, notes_of
 
@@ -150,6 +150,7 @@ def replay(
     }
     journal = None
     if path is not None:
+        check_names(path, [*(table.name for table in tables), *methods])  # before hours of work
         journal = Journal(path, settings, {table.name: table.digest() for table in tables})
     frames = _frames_of(jobs, journal, n_jobs, progress)
     # In the order of the jobs, not that in which they finished.

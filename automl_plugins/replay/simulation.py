@@ -54,6 +54,9 @@ class Budget:
     overhead: bool = False
 
 
+_ROUNDING = 1e-9  # of a budget in seconds, which sums of many may lose
+
+
 @dataclass
 class Evaluation:
     """An evaluation and the moments at which its losses become known."""
@@ -71,6 +74,9 @@ class Simulation:
 
     def __init__(self, table: Table, optimizer: Optimizer, budget: Budget) -> None:
         self.table, self.optimizer, self.budget = table, optimizer, budget
+        # Twenty times 0.1 is more than 2.0, or less, by a rounding: both count as the end.
+        self._end = budget.seconds * (1.0 + _ROUNDING)
+        self._last_start = budget.seconds * (1.0 - _ROUNDING)
         self.evaluations: list[Evaluation] = []  # in the order in which they finished
         self.clock = 0.0  # simulated seconds since the start
         self.started = 0  # evaluations, finished or not
@@ -84,7 +90,7 @@ class Simulation:
             ValueError: For a proposal outside the space or an unknown step.
         """
         self._start()
-        while self._queue and self._queue[0][0] <= self.budget.seconds:
+        while self._queue and self._queue[0][0] <= self._end:
             self.clock = self._queue[0][0]
             # All results due at one moment are reported before the optimizer is asked again.
             while self._queue and self._queue[0][0] == self.clock:
@@ -98,7 +104,7 @@ class Simulation:
         while (
             len(self._queue) < self.budget.n_workers
             and self.started < self.budget.n_trials
-            and self.clock < self.budget.seconds
+            and self.clock < self._last_start
         ):
             proposal, spent = _timed(self.optimizer.ask)
             if proposal is None:

@@ -20,10 +20,9 @@ from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 
-from automl_plugins.arrays import FARTHEST, BoolArray, FloatArray, IndexArray
+from automl_plugins.arrays import FARTHEST, BoolArray, FloatArray, IndexArray, KeyArray
 from automl_plugins.spaces.columns import Column, random_steps, reflect
 from automl_plugins.spaces.conditions import Deactivation, deactivations, make_sound, satisfied
 
@@ -378,7 +377,7 @@ class VectorSpace:
         numerical = ~self.categorical & (self.n_values > 1)
         return np.asarray(vectors[:, numerical] / self.largest[numerical])  # > 0: they vary
 
-    def keys(self, vectors: FloatArray) -> npt.NDArray[np.uint64]:
+    def keys(self, vectors: FloatArray) -> KeyArray:
         """A hash (n,) of each canonical vector, equal for equal configurations."""
         entries = np.where(np.isnan(vectors), -1.0, vectors)
         # No legal entry is anywhere near the limits; they keep the others in the range of int64.
@@ -392,7 +391,7 @@ class VectorSpace:
         mixed ^= mixed >> _SHIFT
         return np.asarray(mixed.sum(axis=1, dtype=np.uint64))  # modulo 2^64
 
-    def seen(self, vectors: FloatArray, observed: npt.NDArray[np.uint64]) -> BoolArray:
+    def seen(self, vectors: FloatArray, observed: KeyArray) -> BoolArray:
         """Mask (m,) of the ``vectors`` (m, d) whose keys are among the sorted ``observed``."""
         if not len(observed):
             return np.zeros(len(vectors), dtype=bool)

@@ -181,10 +181,13 @@ def check_surrogate(surrogate: Any, allowed: str = "") -> None:
 
 
 def prepare(surrogate: S, seed: Any, implied: Sequence[int] = ()) -> S:
-    """A copy of ``surrogate`` whose random state is set, and ``implied``, if it has them."""
+    """A copy of ``surrogate`` whose random state is set, and ``implied``, if it has them.
+
+    With ``seed=None`` it keeps its own random state.
+    """
     # The one that was given stays unfitted: several searches and threads may share it.
     fresh = copy.deepcopy(surrogate)
-    if isinstance(fresh, Seeded):
+    if isinstance(fresh, Seeded) and seed is not None:
         fresh.random_state = seed
     # Where nothing is implied, a surrogate keeps the columns that it was given itself.
     if implied and isinstance(fresh, Flagging):

@@ -27,6 +27,7 @@ from automl_plugins.surrogates.base import (
     as_training,
     complete_inputs,
     prepare,
+    standardise,
 )
 
 # Part of the largest norm: shorter distances are 0, of which rounding a^2 + b^2 - 2ab makes 1e-8.
@@ -80,7 +81,7 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
         # Without conditions there are no flags, and distances cost half.
         self.flagged_ = np.arange(X.shape[1] if np.isnan(X).any() else 0)
         self.points_ = complete_inputs(X[best], self.flagged_)
-        self.spread_ = float(y.std())
+        self.spread_ = 0.0 if y.min() == y.max() else standardise(y)[2]
         self.scale_ = typical_gap(self.points_)
         return self
 

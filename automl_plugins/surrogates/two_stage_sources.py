@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from automl_plugins._arguments import check_choice, check_integer
-from automl_plugins.arrays import BoolArray, FloatArray, IndexArray, evenly_spaced
+from automl_plugins.arrays import BoolArray, FloatArray, IndexArray, KeyArray, evenly_spaced
 from automl_plugins.records.scores import regret
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.surrogates.base import complete_inputs, informative_rows
@@ -132,9 +132,10 @@ class Sources:
         missing = [np.isnan(features[memory.rows[i]]).any(axis=0) for i in useful]
         flagged = np.flatnonzero(np.any(missing, axis=0)) if missing else np.empty(0, np.intp)
         parts = []
-        for place in _same_configurations(memory, useful):
+        keys = memory.vector_space.keys(memory.vectors)
+        for place in _same_configurations(keys, [memory.rows[i] for i in useful]):
             blocks = [memory.rows[useful[i]] for i in place]
-            X, Y = _rows_in_common(features, losses, blocks, max_rows)
+            X, Y = _rows_in_common(features, losses, keys, blocks, max_rows)
             parts.append((place, complete_inputs(X, flagged), Y))
         theta = _learn_kernel([(X, Y) for _, X, Y in parts], kernel)
         names = memory.meta_feature_names()
@@ -192,23 +193,29 @@ class Sources:
         return out
 
 
-def _same_configurations(memory: EarlierTasks, useful: Sequence[int]) -> list[IndexArray]:
-    """Positions among the ``useful`` tasks, those that ran equal configurations together."""
-    keys = memory.vector_space.keys(memory.vectors)
+def _same_configurations(keys: KeyArray, blocks: Sequence[slice]) -> list[IndexArray]:
+    """Positions of blocks of rows, those with equal configurations together."""
     # Sorted, for each task may have run them in an order of its own.
     found: dict[bytes, list[int]] = {}
-    for place, task in enumerate(useful):
-        found.setdefault(np.sort(keys[memory.rows[task]]).tobytes(), []).append(place)
+    for place, rows in enumerate(blocks):
+        found.setdefault(np.sort(keys[rows]).tobytes(), []).append(place)
     return [np.array(places, dtype=np.intp) for places in found.values()]
 
 
 def _rows_in_common(
-    features: FloatArray, losses: FloatArray, blocks: Sequence[slice], max_rows: int
+    features: FloatArray,
+    losses: FloatArray,
+    keys: KeyArray,
+    blocks: Sequence[slice],
+    max_rows: int,
 ) -> tuple[FloatArray, FloatArray]:
     """Features (n, f) and losses (n, g) of the rows of tasks with equal configurations."""
-    # Rows of equal configurations in equal order; the order of repeated ones does not matter. No
-    # feature is -1, and NaN would not be equal to NaN.
-    orders = [np.lexsort(np.nan_to_num(features[rows], nan=-1.0).T) for rows in blocks]
+    # In the order of the features of the first task; the order of repeated rows does not matter.
+    # No feature is -1, and NaN would not be equal to NaN.
+    first = np.lexsort(np.nan_to_num(features[blocks[0]], nan=-1.0).T)
+    # By their keys, for equal configurations may differ in the last digits of their features.
+    ranks = np.argsort(np.argsort(keys[blocks[0]], kind="stable"), kind="stable")[first]
+    orders = [np.argsort(keys[rows], kind="stable")[ranks] for rows in blocks]
     pairs = zip(blocks, orders, strict=True)
     Y = np.stack([losses[rows][order] for rows, order in pairs], axis=1)
     known = ~np.isnan(Y).all(axis=1)

@@ -273,6 +273,19 @@ def test_seconds_are_not_overrun() -> None:
         assert 570 <= spent <= 600
 
 
+@pytest.mark.parametrize(
+    ("cost", "budget", "n"), [(0.1, 0.3, 3), (0.1, 2.0, 20), (0.01, 1.0, 100), (0.7, 7.0, 10)]
+)
+@pytest.mark.parametrize("carry_debts", [True, False])
+def test_sums_of_seconds_fill_a_budget(
+    cost: float, budget: float, n: int, carry_debts: bool
+) -> None:
+    """In floats 0.1 + 0.1 + 0.1 is more than 0.3, and the sum of ten 0.7 more than 7.0."""
+    method = SuccessiveFiltering(budget, unit="seconds", carry_debts=carry_debts)
+    records, _ = spend(method, [cost] * 2, [0.5, 0.6])
+    assert len(records) == n
+
+
 def test_pulls_of_unknown_cost_are_not_free() -> None:
     """They cost what the known ones of the arm did, or of all arms: 3 x 100 s and 5 x 200 s."""
     arms, costs = (

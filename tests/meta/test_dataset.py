@@ -251,6 +251,13 @@ def test_other_arguments_are_refused(arguments: Any, options: Any, message: str)
         MetaDataset.from_records(*arguments, **options)
 
 
+def test_names_that_are_left_out_are_no_list() -> None:
+    data = MetaDataset.from_records([record("a", [1.0]), record("b", [1.0])], unit("x"))
+    assert [task.name for task in data.without("a", "c").tasks] == ["b"]
+    with pytest.raises(TypeError, match=r"names of tasks, got \['a'\] among them"):
+        data.without(["a"])  # type: ignore[arg-type]
+
+
 def test_a_space_without_hyperparameters_is_named() -> None:
     with pytest.raises(MemoryMismatch, match=r"the runs have x; the space has none\."):
         MetaDataset.from_records([record("a", [1.0])], ConfigurationSpace())

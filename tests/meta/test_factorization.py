@@ -196,7 +196,16 @@ def test_losses_that_are_all_zero_have_a_scale_of_the_known_data_sets() -> None:
     assert known.min() <= stretch <= known.max()
 
 
-@pytest.mark.parametrize("losses", [[1e308, -1e308, 1e308], [1.7e308] * 3, [1e308, 0.0, 1e-308]])
+@pytest.mark.parametrize(
+    "losses",
+    [
+        [1e308, -1e308, 1e308],
+        [1.7e308] * 3,
+        [1e308, 0.0, 1e-308],
+        [1e-323] * 3,
+        [0.0, 5e-324, 1e-320],
+    ],
+)
 def test_the_largest_losses_give_finite_answers(losses: list[float]) -> None:
     Y = _low_rank()
     model = MatrixFactorization(3, epochs=3).fit(Y)

@@ -557,3 +557,22 @@ def test_a_memory_of_nothing_else_is_none(caplog: pytest.LogCaptureFixture) -> N
     ):
         memory.on(VectorSpace(space))
     assert raised.value.expected and "continues without a memory" in caplog.text
+
+
+def test_a_learner_whose_runs_do_not_fit_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    """A space that grows is a new one at each trial."""
+    caplog.set_level(logging.INFO, logger="automl_plugins.meta")
+    memory = RecognisedMemory()
+    names: dict[str, Any] = {"C": (1e-3, 1e3), "solver": ["newton-cg", "sag"]}
+    for more in ({}, {"fit_intercept": [True, False]}, {"other": (0.0, 1.0)}):
+        names |= more
+        with pytest.raises(MemoryMismatch):
+            memory.on(VectorSpace(ConfigurationSpace(names)))
+    (said,) = caplog.messages
+    assert said.startswith("Bundled memory of logistic_regression: No run of the memory lies in")
+
+
+@pytest.mark.parametrize("empty", ["", " "])
+def test_an_empty_text_is_not_the_current_folder(empty: str) -> None:
+    with pytest.raises(ValueError, match="is empty: name a store, or pass None for no memory"):
+        read_memory(empty)

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import optuna
@@ -79,6 +80,10 @@ def test_addresses_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     ("url", "error", "told"),
     [
         ("mysql://u@h/d", ValueError, "mysql is not supported"),
+        ("sqlite+aiosqlite:///a.db", ValueError, "takes Python's own driver: sqlite:///FILE"),
+        ("a\0.db", ValueError, "with a character 0 in it"),
+        (None, TypeError, "A store takes a path or the address of a database; got None"),
+        (b"a.db", TypeError, "A store takes a path or the address of a database; got "),
         ("sqlite://", ValueError, "keeps its runs in a file"),
         ("sqlite:///:memory:", ValueError, "MetaDataset.from_records"),
         ("postgresql://h:port/d", ValueError, "cannot be read"),
@@ -88,7 +93,7 @@ def test_addresses_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     ],
 )
 def test_addresses_of_nothing(
-    url: str, error: type[Exception], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    url: Any, error: type[Exception], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(error, match=told):

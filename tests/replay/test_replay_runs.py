@@ -253,8 +253,12 @@ def n_calls(log: Path) -> int:
 
 
 def test_a_name_that_a_file_cannot_keep_is_refused(tmp_path: Path) -> None:
+    log = tmp_path / "log"
     with pytest.raises(ValueError, match="cannot keep the carriage return in the name"):
-        run({"random": at_random}, table_of("a\rb"), path=tmp_path / "runs.csv")
+        run(counted(log), table_of("a\rb"), path=tmp_path / "runs.csv")
+    with pytest.raises(ValueError, match="cannot keep the half of a character in the name"):
+        run({"\ud800": at_random}, TABLES[0], path=tmp_path / "runs.csv")
+    assert not n_calls(log) and not (tmp_path / "runs.csv").exists()
     assert len(run({"random": at_random}, table_of("a\rb"))) == 10
 
 

@@ -89,6 +89,16 @@ def curved(**arguments: Any) -> Table:
     return table_of([0.5, 2.5], **{"steps": (1, 2, 4), **given, **arguments})
 
 
+@pytest.mark.parametrize(
+    ("seconds", "budget", "n"), [(0.1, 0.3, 3), (0.1, 1.0, 10), (0.1, 2.0, 20)]
+)
+def test_sums_of_seconds_fill_a_budget(seconds: float, budget: float, n: int) -> None:
+    """In floats 0.1 + 0.1 + 0.1 is more than 0.3, and the sum of ten 0.1 less than 1.0."""
+    optimizer = Listed([0] * (n + 5))
+    Simulation(table_of([1.0, 2.0], seconds=seconds), optimizer, Budget(n + 5, budget)).run()
+    assert optimizer.names == ["ask 0", "tell 0"] * n
+
+
 # --- what is told, and when -----------------------------------------------------------------
 
 OK, BAD, CUT = COMPLETE, FAILED, PRUNED

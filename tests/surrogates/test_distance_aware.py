@@ -108,3 +108,16 @@ def test_what_is_held_out_is_that_of_the_surrogate() -> None:
     plain = QuantileBoosting(random_state=1).fit(X, Y)
     np.testing.assert_array_equal(aware.held_out(), plain.held_out())
     np.testing.assert_array_equal(DistanceAware(Flat()).fit(X, Y).held_out(), np.full(30, np.nan))
+
+
+def test_the_surrogate_keeps_its_own_seed() -> None:
+    first, again = (DistanceAware(QuantileBoosting(random_state=1)).fit(X, Y) for _ in range(2))
+    np.testing.assert_array_equal(first.predict(X), again.predict(X))
+    other = DistanceAware(QuantileBoosting(random_state=1), random_state=2).fit(X, Y)
+    assert not np.array_equal(first.predict(X), other.predict(X))
+
+
+@pytest.mark.parametrize("largest", [1e-300, 1e154, 1e300])
+def test_the_doubt_is_finite_for_any_size_of_the_targets(largest: float) -> None:
+    _, std = DistanceAware(Flat(), strength=0.5).fit(X, largest * Y).predict(FAR)
+    assert std[0] == pytest.approx(largest * 0.5 * Y.std())

@@ -141,6 +141,28 @@ def test_a_failure_counts_as_the_mean_of_tasks_with_the_same_configurations() ->
     np.testing.assert_allclose(sources.predict(X), expected.predict(X))
 
 
+def test_equal_configurations_may_differ_in_their_last_digits() -> None:
+    """As 0.3 and 0.1 + 0.2 do: they have one key, but no one order by their features."""
+    space = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
+    grid = [(i / 10, j / 10) for i in range(1, 10) for j in (3, 7)]
+    computed = [(x, 0.1 + 0.2 if k % 3 and y == 0.3 else y) for k, (x, y) in enumerate(grid)]
+    assert grid != computed
+    losses = np.random.default_rng(0).permutation(len(grid)).astype(float)
+
+    def task(name: str, places: list[tuple[float, float]], order: list[int]) -> TaskRecord:
+        runs = [dict(zip("xy", places[i], strict=True)) for i in order]
+        return TaskRecord(name, runs, losses[order], space=space)
+
+    there, back = [*range(len(grid))], [*range(len(grid))][::-1]
+    known = [task("typed", grid, there), task("computed", computed, back)]
+    memory = MetaDataset.from_records(known, space)
+    sources = Sources.fit(memory)
+    assert [len(group.tasks) for group in sources.groups] == [2]
+    at = memory.vector_space.features(memory.vectors[memory.rows[0]])
+    one, other = sources.predict(at)
+    np.testing.assert_allclose(one, other, atol=1e-6)
+
+
 def test_rows_are_capped(memory: MetaDataset) -> None:
     sources = Sources.fit(memory, max_rows=10)
     assert [len(group.inputs) for group in sources.groups] == [10, 10]

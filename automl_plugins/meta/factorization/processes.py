@@ -193,6 +193,7 @@ LARGEST = 1e300  # losses beyond it count as it: differences of larger ones are 
 _QUANTILES = 15  # stretches of known data sets that are tried for a new one
 _WIDE = 13  # other stretches, around the deviation of its losses
 _ROUNDING = 1e-9  # deviation of equal losses, as a share of the largest
+_LEAST_SIZE = 1e-300  # deviation of which a fifth is not 0 yet
 _FOREIGN = -10.0  # log prior odds of losses in another unit
 _LEAST = 0.01  # deviation of the shift among data sets, in their median stretch
 _VAGUE = 10.0  # deviation of the shift then, in stretches
@@ -265,6 +266,7 @@ class ScalePrior:
         size, largest = _deviation(y), float(np.abs(y).max())
         if size <= _ROUNDING * largest:  # equal losses tell no unit but that of their size
             size = largest
+        size = max(size, _LEAST_SIZE) if size else 0.0
         # From 0.2 to 55 deviations: of few pipelines, or of like ones, it tells little of all.
         far = np.log(size) + np.linspace(-1.5, 4.0, _WIDE) if size else np.zeros(0)
         log_b = np.concatenate([near, far])

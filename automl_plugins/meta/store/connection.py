@@ -21,6 +21,7 @@ from sqlalchemy import URL, Connection, Engine, event
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from automl_plugins._arguments import check_kind
 from automl_plugins.addresses import as_database, as_path
 from automl_plugins.formats import one_line
 
@@ -49,9 +50,13 @@ class StoreError(RuntimeError):
 def parse_url(url: str | os.PathLike[str]) -> URL:
     """The address of a database; a path without ``://`` is an SQLite file.
 
-    ValueError for one that cannot be read, and for another kind of database or one in memory.
+    TypeError for anything else, ValueError for one that cannot be read, and for another kind of
+    database or one in memory.
     """
+    check_kind("A store", url, str | os.PathLike, "a path or the address of a database")
     text = os.fspath(url)
+    if "\0" in text:
+        raise ValueError(f"No file has the name {text!r}, with a character 0 in it.")
     if "://" not in text:
         parsed = URL.create("sqlite", database=text)
     else:
@@ -71,6 +76,8 @@ def parse_url(url: str | os.PathLike[str]) -> URL:
             f"A store is sqlite:///FILE, a path, or postgresql://USER@HOST/DATABASE; {kind} is not"
             " supported."
         )
+    if parsed.drivername not in ("sqlite", "sqlite+pysqlite"):
+        raise ValueError(f"A store takes Python's own driver: sqlite:///FILE, got {text!r}.")
     if not parsed.database or parsed.database == ":memory:":
         raise ValueError(
             "A store keeps its runs in a file: name one, as in sqlite:///memory.db. For runs that"

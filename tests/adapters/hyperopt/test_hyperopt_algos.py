@@ -30,6 +30,7 @@ from hyperopt import (
     Trials,
     hp,
     mix,
+    rand,
     space_eval,
     tpe,
 )
@@ -435,3 +436,23 @@ def test_trials_of_a_space_that_was_changed_are_continued(algo: Any) -> None:
     forest = {"type": "rf", "depth": hp.uniformint("depth", 1, 90), "m": hp.uniform("m", 0, 1)}
     search(algo, 12, where=hp.choice("model", [svm, forest]), trials=trials)
     assert len(trials) == 12
+
+
+@pytest.mark.parametrize(
+    "algo",
+    [
+        partial(bandit, seed=1),
+        partial(weighted, weights=[0.9, 0.1], seed=1),
+        partial(boasf, max_evals=20, seed=1),
+    ],
+)
+def test_an_arm_that_proposes_nothing_leaves_the_trials_to_the_others(algo: Any) -> None:
+    def four_of_a(new_ids: Any, domain: Domain, trials: Trials, seed: int) -> Any:
+        if "a" in domain.params and len(trials.trials) >= 4:
+            return []
+        return rand.suggest(new_ids, domain, trials, seed)
+
+    expr = hp.choice("m", [hp.uniform("a", 0, 1), hp.uniform("b", 5, 6)])
+    trials = minimise(lambda x: x, expr, algo(inner=four_of_a), 20)
+    options = options_of(trials, "m")
+    assert (options.count(0), options.count(1)) == (4, 16)

@@ -284,6 +284,14 @@ def test_steps_that_are_no_whole_numbers_are_counted(steps: tuple[float, ...]) -
         assert reported == table.curves[trial.params["n"]].tolist()
 
 
+def test_the_brackets_of_hyperband_are_those_of_the_seed() -> None:
+    """Optuna draws them by the name of the study."""
+    pruner = optuna.pruners.HyperbandPruner(min_resource=1, max_resource=8, reduction_factor=2)
+    frames = [study_of(curved(), 30, pruner, seed=seed)[1] for seed in (0, 0, 1)]
+    assert_frame_equal(frames[0], frames[1])
+    assert (frames[0]["status"] == "pruned").any() and not frames[0].equals(frames[2])
+
+
 # --- the log --------------------------------------------------------------------------------
 
 
