@@ -199,8 +199,8 @@ class Weighted(ArmMethod):
         self, space: ArmSpace, situation: Situation, streams: Streams, tid: int
     ) -> tuple[ArmChoice | None, dict[str, Any]]:
         """An arm, drawn by its weight, of those that propose something."""
-        p = option_weights(space, self.weights)
-        p = np.where(np.isin(np.arange(len(p)), [*situation.exhausted]), 0.0, p)
+        p = np.array(option_weights(space, self.weights))
+        p[[*situation.exhausted]] = 0.0
         if not p.any():
             return None, {}
         return draw_weighted(range(len(p)), p / p.sum(), streams.generator("weights", tid)), {}

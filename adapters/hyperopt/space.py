@@ -10,7 +10,7 @@ Hyperopt                         ConfigSpace
 ``normal``                       normal float between two quantiles, 0.0001 and 0.9999
 ``lognormal``                    float on a log scale between the same quantiles
 ``quniform``, ``qnormal``,       ``q`` = 1: integer; else an ordinal of all multiples of ``q``, or
-``qloguniform``,                 a float, rounded, where these are more than 1000; on a log scale,
+``qloguniform``,                 a float in steps, where these are more than 1000; on a log scale,
 ``qlognormal``, ``uniformint``   which an ordinal does not have, more than 16
 ===============================  ===============================================================
 
@@ -395,8 +395,7 @@ def _of_range(drawn: _Numbers) -> Hyperparameter[Any, Any]:
         low, high = least, max(math.exp(min(high, _LARGEST_LOG)), least)
         if q is not None and low < high:
             # What a number at an end is rounded to is the end, or a trial there would lie beyond.
-            ends = (float(min(i * q, sys.float_info.max)) for i in drawn.multiples(q))
-            first, last = ends
+            first, last = (float(min(i * q, sys.float_info.max)) for i in drawn.multiples(q))
             return multiples_on_a_log_scale(label, first or low, last, q)
     if low == high:
         return ordered(label, [low])

@@ -236,10 +236,10 @@ class BOASFSampler(ArmSampler):
             paper has up to 32.
         rounds, score, c, temperature, min_pulls, carry_debts: See
             ``automl_plugins.bandits.SuccessiveFiltering``.
-        stop_when_spent: End ``study.optimize`` with the trial that spends the budget, or, called
-            again, with its first, which a sampler cannot prevent. Running
-            trials count, so with ``n_jobs`` only those that begin at the same moment may exceed a
-            budget of trials. In a loop of ``study.ask`` it has no effect.
+        stop_when_spent: End ``study.optimize`` with the trial that spends the budget; if it is
+            called again, with its first one, which a sampler cannot prevent. Running trials count,
+            so with ``n_jobs`` only those that begin at the same moment may exceed a budget of
+            trials. In a loop of ``study.ask`` it has no effect.
         inner: See ``BanditSampler``.
         **options: See ``WeightedModelSampler``. All trials of the study count towards the budget,
             failed ones, those of earlier runs and those that do not ask for the arm, too.
