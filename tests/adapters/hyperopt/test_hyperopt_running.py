@@ -286,6 +286,16 @@ def test_a_crash_while_trials_are_saved_loses_none(
 POINTS = [{"model": 1, "depth": 7}, {"model": 0, "C": 0.25, "depth": 3}]
 
 
+def test_trials_that_are_all_given_have_a_report() -> None:
+    """As many as the budget, so that nothing is proposed."""
+    given, waiting = Trials(), generate_trials_to_calculate(POINTS[:2])
+    run(trials=given, points_to_evaluate=POINTS[:2], max_evals=2)
+    run(trials=waiting, max_evals=2)
+    for trials in (given, waiting):
+        report = arm_report(trials).to_frame()
+        assert len(trials) == report["pulls"].sum() == 2
+
+
 @pytest.mark.parametrize("before", [0, 4])
 def test_points_are_evaluated_first(before: int) -> None:
     trials, seen = Trials(), list[Any]()
