@@ -45,6 +45,12 @@ def as_path(path: str | os.PathLike[str]) -> Path:
     return Path(os.path.expanduser(path))
 
 
+def refuse_folder(path: Path, allowed: str = "a file") -> None:
+    """ValueError for the path of a folder, which says what in it is ``allowed``."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder: name {allowed} in it.")
+
+
 def is_to_come(address: str) -> bool:
     """Whether an address is that of an SQLite database which others may have yet to create.
 

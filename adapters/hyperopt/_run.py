@@ -26,11 +26,11 @@ from hyperopt.base import Ctrl, spec_from_misc, trials_from_docs
 from hyperopt.utils import coarse_utcnow
 
 from automl_plugins.addresses import replacing
-from automl_plugins.records.trial import as_seconds
+from automl_plugins.records.trial import as_seconds, is_used_up
 from automl_plugins.streams import Streams
 
 from ._private import all_documents, dump
-from ._pulls import Situation, charge, last_search
+from ._pulls import Situation, charge
 from .algos import Boasf
 from .trials import (
     NOTE,
@@ -140,12 +140,12 @@ class Run:
         if self.method.filtering.unit == "trials":
             # They count as trials already, and their evaluation is yet to come.
             spent -= len(self._waiting)
-        if spent >= self.method.filtering.budget:
+        if is_used_up(spent, self.method.filtering.budget):
             return None
         if self._waiting:
             self._known = None
             document = self._waiting.pop(0)
-            document["misc"][NOTE] = note_of(document) | self._note(situation)
+            document["misc"][NOTE] = note_of(document) | self.method.note_search(situation)
             document["state"] = JOB_STATE_RUNNING
             return document
         # Kept while nothing is proposed: each call takes a number, whether it is used or not.
@@ -154,7 +154,8 @@ class Run:
         if self._points:
             values = self._points.pop(0)
             document = new_document(self.trials, self.domain, self._id, values)
-            document["misc"][NOTE] = {"arm": situation.arms.find(values)} | self._note(situation)
+            arm = {"arm": situation.arms.find(values)}
+            document["misc"][NOTE] = arm | self.method.note_search(situation)
         else:
             found = self.method.suggest(
                 [self._id], self.domain, self.trials, self.streams, situation
@@ -164,11 +165,6 @@ class Run:
             (document,) = found
         self._id = self._known = None
         return begin(self.trials, document)
-
-    def _note(self, situation: Situation) -> dict[str, Any]:
-        """What a trial that is given notes for reports: the search, if no trial has it yet."""
-        search = self.method.search(situation.arms)
-        return {} if last_search(situation.known) == search else {"search": search}
 
     def _tell(self, evaluated: Evaluated) -> Exception | None:
         """Store a result; return the exception if it ends the search."""

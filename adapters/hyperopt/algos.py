@@ -82,6 +82,15 @@ class ArmMethod(ABC):
         """Plain data that distinguish this search from others in the same trials."""
         return {"arms": arms.to_dict()}
 
+    def note_search(self, situation: Situation, *, again: bool = False) -> dict[str, Any]:
+        """What distinguishes this search, for the note of a trial; empty if it is known there.
+
+        Not in every document: it is long, and readers look for the newest that has it.
+        """
+        search = self.search(situation.arms)
+        is_known = not again and last_search(situation.known) == search
+        return {} if is_known else {"search": search}
+
     def suggest(
         self,
         new_ids: Sequence[int],
@@ -95,7 +104,7 @@ class ArmMethod(ABC):
         ``known`` is what ``read`` has returned, if the trials have not changed since.
         """
         space = self.space(domain)
-        inner, search = inner_of(self.inner, len(space.arms)), self.search(space.arms)
+        inner = inner_of(self.inner, len(space.arms))
         name = self.inner if isinstance(self.inner, str) else full_name_of(inner).split(".")[-1]
         new: list[Document] = []
         for tid in new_ids:
@@ -109,10 +118,8 @@ class ArmMethod(ABC):
             facts = ArmFacts(space.arms.choice, sampler=name, **named_choice)
             document = new_document(trials, domain, tid, values)
             own = {"arm": choice.arm, "why": facts.to_dict(), **note}
-            document["misc"][NOTE] = outer_note(noted) | own
-            # Not in every document: it is long, and readers look for the newest that has it.
-            if "opened" in note or last_search(situation.known) != search:
-                document["misc"][NOTE]["search"] = search
+            search = self.note_search(situation, again="opened" in note)
+            document["misc"][NOTE] = outer_note(noted) | own | search
             new.append(document)
         return new
 

@@ -33,7 +33,7 @@ from automl_plugins.bandits.successive_filtering import (
     Turn,
 )
 from automl_plugins.formats import format_budget
-from automl_plugins.records.trial import Status
+from automl_plugins.records.trial import Status, is_used_up
 
 from . import _private
 from ._arm_memory import Budget, Situation
@@ -350,7 +350,7 @@ class BOASFSampler(ArmSampler):
             # Of all trials: one that has just begun, or failed early, has no arm.
             # NaN, for unknown seconds, spends nothing.
             spent = len(view) if unit == "trials" else np.nansum(view.facts("seconds"))
-            if spent >= budget or (
+            if is_used_up(float(spent), budget) or (
                 arms is not None and self.is_spent(known.situation(view, arms, trial.number + 1))
             ):
                 with contextlib.suppress(RuntimeError):  # not inside study.optimize

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from automl_plugins._arguments import check_choice, check_finite, check_integer
 from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.formats import format_count
-from automl_plugins.records.trial import finite_or_none
+from automl_plugins.records.trial import ROUNDING, finite_or_none, is_used_up
 from automl_plugins.streams import Streams
 
 from .policy import ArmChoice, best_of
@@ -38,7 +38,6 @@ from .records import ArmRecords, ArmStatistics
 Score = Literal["mean", "maximum"]
 Unit = Literal["trials", "seconds"]
 
-_ROUNDING = 1e-9  # of a budget in seconds
 # c and temperature: those of the paper for means, a sharp softmax for the best rewards, by which
 # an arm 0.02 behind the best one gets 1 / e of what that gets.
 _DEFAULTS: dict[Score, tuple[float, float]] = {"mean": (2.0, 1.0), "maximum": (0.0, 0.02)}
@@ -152,9 +151,9 @@ class _Ledger(NamedTuple):
     expected: FloatArray  # cost of its next pull (K,); 0 where nothing is known
 
     def left(self, budget: float) -> float:
-        """What is left of a budget, 0 where it is only a rounding; twenty times 0.1 fits in 2."""
-        left = (1.0 + _ROUNDING) * budget - float(self.spent.sum())
-        return left if left > 2.0 * _ROUNDING * budget else 0.0
+        """What is left of a budget, and the rounding of a sum; 0 where it is used up."""
+        spent = float(self.spent.sum())
+        return 0.0 if is_used_up(spent, budget) else (1.0 + ROUNDING) * budget - spent
 
 
 class SuccessiveFiltering:
@@ -271,7 +270,7 @@ class SuccessiveFiltering:
         while True:
             if current is not None:
                 arm = self.choose(current, records, usable, streams, k)
-                spent = ledger.left(self.budget) <= 0.0
+                spent = is_used_up(float(ledger.spent.sum()), self.budget)
                 last = current.index + 1 >= self.rounds
                 if arm is not None or spent or (last and set(current.arms) & set(usable)):
                     return Turn(arm, tuple(opened), current)

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from automl_plugins._arguments import check_integer
-from automl_plugins.addresses import as_path, replacing
+from automl_plugins.addresses import as_path, refuse_folder, replacing
 from automl_plugins.meta.plain import (
     COLUMNS,
     PLAIN_TYPES,
@@ -136,8 +136,7 @@ def check_replaceable(path: str | os.PathLike[str]) -> None:
 def read_searches(path: str | os.PathLike[str]) -> list[StoredSearch]:
     """``read_records`` with the identity of searches and runs; the same errors."""
     path = as_path(path)
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder: name a file in it.")
+    refuse_folder(path)
     with path.open("rb") as file:
         try:
             data = _read_bounded(file)

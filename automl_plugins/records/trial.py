@@ -253,6 +253,16 @@ def unix_time(moment: Any, *, local: bool = False) -> float:
     return float(moment.timestamp())
 
 
+#: Share of a budget in seconds by which the rounding of a sum may miss it: twenty times 0.1 is not
+#: 2.0.
+ROUNDING = 1e-9
+
+
+def is_used_up(spent: float, budget: float) -> bool:
+    """Whether nothing is left of a budget of which a sum was spent, but for its rounding."""
+    return spent >= (1.0 - ROUNDING) * budget
+
+
 def known_seconds(seconds: FloatArray) -> FloatArray:
     """Recorded seconds (n,) with NaN, unknown, in place of zeros and of more than ``LONGEST``."""
     return np.where((seconds == 0.0) | (seconds > LONGEST), np.nan, seconds)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from automl_plugins._arguments import check_kind, refuse_foreign
-from automl_plugins.addresses import as_path, check_exists
+from automl_plugins.addresses import as_path, check_exists, refuse_folder
 from automl_plugins.formats import format_count, join_names
 from automl_plugins.frameworks import Method, load_adapter
 
@@ -40,8 +40,7 @@ def read_config(path: Path) -> dict[str, Any]:
         TypeError: If entries of the top level are of another kind.
         OSError: If a file cannot be read.
     """
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder: name the TOML file in it.")
+    refuse_folder(path, "the TOML file")
     path = as_path(check_exists(str(path)))
     with path.open("rb") as file:
         try:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from zipfile import BadZipFile
 
 from automl_plugins._arguments import repeated
-from automl_plugins.addresses import as_path
+from automl_plugins.addresses import as_path, refuse_folder
 from automl_plugins.formats import format_count, join_names, one_line
 from automl_plugins.records.search import KEYS
 
@@ -56,8 +56,7 @@ def read_csv(
     import pandas as pd
 
     path = as_path(path)
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder: name a CSV file in it.")
+    refuse_folder(path, "a CSV file")
     with path.open("rb") as file:  # a compressed one does not begin with "#"
         comments = takewhile(lambda line: line.removeprefix(BOM_UTF8).startswith(b"#"), file)
         options["skiprows"] = sum(1 for _ in comments)

@@ -31,7 +31,7 @@ from automl_plugins.frameworks import (
 from automl_plugins.proposers.proposal import Asker, Proposer
 from automl_plugins.records.history import History
 from automl_plugins.records.scores import rescale
-from automl_plugins.records.trial import Status
+from automl_plugins.records.trial import ROUNDING, Status, is_used_up
 from automl_plugins.spaces.values import as_configuration, values_of
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
@@ -54,9 +54,6 @@ class Budget:
     overhead: bool = False
 
 
-_ROUNDING = 1e-9  # of a budget in seconds, which sums of many may lose
-
-
 @dataclass
 class Evaluation:
     """An evaluation and the moments at which its losses become known."""
@@ -74,9 +71,6 @@ class Simulation:
 
     def __init__(self, table: Table, optimizer: Optimizer, budget: Budget) -> None:
         self.table, self.optimizer, self.budget = table, optimizer, budget
-        # Twenty times 0.1 is more than 2.0, or less, by a rounding: both count as the end.
-        self._end = budget.seconds * (1.0 + _ROUNDING)
-        self._last_start = budget.seconds * (1.0 - _ROUNDING)
         self.evaluations: list[Evaluation] = []  # in the order in which they finished
         self.clock = 0.0  # simulated seconds since the start
         self.started = 0  # evaluations, finished or not
@@ -89,8 +83,9 @@ class Simulation:
         Raises:
             ValueError: For a proposal outside the space or an unknown step.
         """
+        end = (1.0 + ROUNDING) * self.budget.seconds
         self._start()
-        while self._queue and self._queue[0][0] <= self._end:
+        while self._queue and self._queue[0][0] <= end:
             self.clock = self._queue[0][0]
             # All results due at one moment are reported before the optimizer is asked again.
             while self._queue and self._queue[0][0] == self.clock:
@@ -104,7 +99,7 @@ class Simulation:
         while (
             len(self._queue) < self.budget.n_workers
             and self.started < self.budget.n_trials
-            and self.clock < self._last_start
+            and not is_used_up(self.clock, self.budget.seconds)
         ):
             proposal, spent = _timed(self.optimizer.ask)
             if proposal is None:

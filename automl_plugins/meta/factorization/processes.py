@@ -266,9 +266,9 @@ class ScalePrior:
         size, largest = _deviation(y), float(np.abs(y).max())
         if size <= _ROUNDING * largest:  # equal losses tell no unit but that of their size
             size = largest
-        size = max(size, _LEAST_SIZE) if size else 0.0
         # From 0.2 to 55 deviations: of few pipelines, or of like ones, it tells little of all.
-        far = np.log(size) + np.linspace(-1.5, 4.0, _WIDE) if size else np.zeros(0)
+        log_size = np.log(max(size, _LEAST_SIZE))
+        far = log_size + np.linspace(-1.5, 4.0, _WIDE) if size else np.zeros(0)
         log_b = np.concatenate([near, far])
         b = np.exp(log_b)
         # In units of b: losses w, centre and deviation of the shift, and the shift itself.

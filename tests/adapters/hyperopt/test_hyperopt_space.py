@@ -46,12 +46,7 @@ DISTRIBUTIONS: list[tuple[Any, Any, Any, bool]] = [
     (hp.loguniform("x", math.log(0.01), 2), UniformFloatHyperparameter, (0.01, math.e**2), True),
     (BEYOND[0], UniformFloatHyperparameter, np.exp([1 - Z / 2, 1 + Z / 2]), True),
     (hp.quniform("x", 0, 1e6, 7), ExactFloat, (0, 999_999), False),  # a long grid
-    (
-        hp.qloguniform("x", math.log(2), math.log(600), 3),
-        ExactFloat,
-        (3, 600),
-        True,
-    ),  # 2 is rounded
+    (hp.qloguniform("x", math.log(2), math.log(600), 3), ExactFloat, (3, 600), True),  # not 2
     (hp.randint("x", 5), UniformIntegerHyperparameter, (0, 4), False),
     (hp.randint("x", 3, 9), UniformIntegerHyperparameter, (3, 8), False),
     (hp.uniformint("x", 1, 4), UniformIntegerHyperparameter, (1, 4), False),
