@@ -111,12 +111,10 @@ def align(
     for i in np.flatnonzero(~reading.recorded.any(axis=1)).tolist():
         kinds = map(kind_of, configurations[i].values())
         unrelated[i] |= not {*kinds} <= {"none", "missing"}
-    if missing == "drop":
-        lost = lost | (imputed & reading.recorded)  # what is missing itself is no reason to name
-    keep = ~lost.any(axis=1) & ~unrelated
+    keep = ~lost.any(axis=1) & ~unrelated & space.allowed(completed)
     if missing == "drop":
         keep &= ~imputed.any(axis=1)
-    keep &= space.allowed(completed)
+        lost = lost | (imputed & reading.recorded)  # what is missing itself is no reason to name
     # After ``allowed``, which would take NaN for inactive.
     completed[~keep] = np.nan
 
@@ -296,28 +294,29 @@ def _widest(name: str, found: list[Hyperparameter[Any, Any]]) -> Hyperparameter[
     first = found[0]
     if all(first == hp and _holds(choices_of(first), choices_of(hp)) for hp in found):
         return first
-    if ranges := [known for hp in found if (known := _range(hp)) is not None]:
-        if len(ranges) == len(found):
-            lower, upper = min(low for low, _ in ranges), max(high for _, high in ranges)
-            wide = [hp for hp in found if not isinstance(hp, Constant)] or found
-            # A number that was fixed may lie below the logarithmic scale of the others.
-            log = lower > 0 and all(getattr(hp, "log", False) for hp in wide)
-            is_whole = all(isinstance(end, int) for known in ranges for end in known)
-            if lower == upper:
-                return Constant(name, int(lower) if is_whole else float(lower))
-            if is_whole:
-                return integer_range(name, int(lower), int(upper), log=log)
-            return float_range(name, float(lower), float(upper), log=log)
+    ranges = [known for hp in found if (known := _range(hp)) is not None]
+    if not ranges:
+        values: list[Any] = []
+        for value in (value for hp in found for value in choices_of(hp) or ()):
+            if not any(are_identical(value, known) for known in values):
+                values.append(value)
+        return categorical(name, values)
+    if len(ranges) < len(found):
         raise ValueError(
             f"{name} is a number in one recorded space and a category in another: "
-            + "; ".join(str(hp) for hp in found)
+            + "; ".join(map(str, found))
             + ". Pass the space that the runs should be aligned to."
         )
-    values: list[Any] = []
-    for value in (value for hp in found for value in choices_of(hp) or ()):
-        if not any(are_identical(value, known) for known in values):
-            values.append(value)
-    return categorical(name, values)
+    lower, upper = min(low for low, _ in ranges), max(high for _, high in ranges)
+    wide = [hp for hp in found if not isinstance(hp, Constant)] or found
+    # A number that was fixed may lie below the logarithmic scale of the others.
+    log = lower > 0 and all(getattr(hp, "log", False) for hp in wide)
+    is_whole = all(isinstance(end, int) for known in ranges for end in known)
+    if lower == upper:
+        return Constant(name, int(lower) if is_whole else float(lower))
+    if is_whole:
+        return integer_range(name, int(lower), int(upper), log=log)
+    return float_range(name, float(lower), float(upper), log=log)
 
 
 def _range(hyperparameter: Hyperparameter[Any, Any]) -> tuple[float, float] | None:

@@ -175,17 +175,14 @@ class MetaDataset:
         kept = [index for index, task in enumerate(self.tasks) if keep(task)]
         if not kept:
             raise ValueError("No task is left.")
-        # New index of each task, -1 for none; it ascends, so ``task`` does, too.
-        place = np.full(len(self.tasks), -1)
-        place[kept] = np.arange(len(kept))
-        rows = place[self.task] >= 0
+        rows = np.isin(self.task, kept)
         columns = ("vectors", "losses", "seconds", "status")
         tasks = tuple(self.tasks[i] for i in kept)
         names = {task.name for task in tasks}
         return replace(
             self,
             tasks=tasks,
-            task=place[self.task[rows]],
+            task=np.searchsorted(kept, self.task[rows]),
             coverage=tuple(covered for covered in self.coverage if covered.task in names),
             imputed=None if self.imputed is None else self.imputed[rows],
             **{name: getattr(self, name)[rows] for name in columns},

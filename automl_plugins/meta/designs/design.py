@@ -15,7 +15,6 @@ from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.tasks import TaskDescription, describe_task
 from automl_plugins.records.trial import finite_or_none
-from automl_plugins.spaces.columns import Column
 from automl_plugins.spaces.values import to_values, to_vector
 from automl_plugins.spaces.vector_space import VectorSpace
 
@@ -162,6 +161,6 @@ def spread(space: VectorSpace, vectors: FloatArray, arbitrary: BoolArray) -> Flo
     changed = vectors.copy()
     for column, places in zip(columns.tolist(), points.T, strict=True):
         others = changed[_WITH_DEFAULTS:, column]
-        found = Column(space.space[space.names[column]]).quantile(places)
+        found = space.quantile(column, places)
         changed[_WITH_DEFAULTS:, column] = np.where(others == defaults[column], found, others)
     return np.where(space.allowed(changed)[:, None], changed, vectors)

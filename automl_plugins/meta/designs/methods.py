@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
 from scipy.spatial.distance import cdist
-from scipy.stats import kendalltau
+from scipy.stats import kendalltau, rankdata
 
 from automl_plugins._arguments import check_finite
 from automl_plugins.arrays import FloatArray, as_floats, check_shape
@@ -255,15 +256,26 @@ def _nearest(
     notes: tuple[str, ...] = (),
 ) -> Design:
     """The best configurations of tasks, in their order, none twice."""
-    found: dict[int, str] = {}
-    for t in order:
-        if len(found) < k and not np.isnan(known.measured[t]).all():
-            best = int(np.nanargmin(known.measured[t]))
-            found.setdefault(best, f"the best on {known.memory.tasks[t].name}, {reason(t)}")
-    picks, reasons = list(found), list(found.values())
+    found = best_in_order(known.measured, order, k)
+    picks, tasks = list(found), known.memory.tasks
+    reasons = [f"the best on {tasks[t].name}, {reason(t)}" for t in found.values()]
     return make_design(
         method, known.memory, known.candidates[picks], expected[picks], reasons, notes
     )
+
+
+def best_in_order(
+    losses: npt.NDArray[np.floating], order: Iterable[int], k: int
+) -> dict[int, int]:
+    """The best configurations of tasks (T, C; NaN = not run), at most ``k`` and none twice.
+
+    ``order`` are the tasks, the first first; returned are the configurations, each with its task.
+    """
+    found: dict[int, int] = {}
+    for t in order:
+        if len(found) < k and not np.isnan(losses[t]).all():
+            found.setdefault(int(np.nanargmin(losses[t])), t)
+    return found
 
 
 def top_k(
@@ -371,9 +383,9 @@ def _by_learner(
         candidates = candidates[memory.completed]
     predicted = learner.predict(candidates, task)
     order = np.argsort(-rank(predicted), kind="stable")[:k]
-    place = np.argsort(np.argsort(predicted, kind="stable"))  # the best is 0
+    place = rankdata(predicted, method="ordinal").astype(int)  # the best is 1
     reasons = [
-        f"predicted to be number {place[i] + 1} of the {len(candidates)} known configurations"
+        f"predicted to be number {place[i]} of the {len(candidates)} known configurations"
         for i in order
     ]
     notes = () if TaskFeatures(memory.tasks, task).useful else (_UNDESCRIBED,)

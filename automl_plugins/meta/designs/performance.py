@@ -20,6 +20,7 @@ import numpy.typing as npt
 from scipy import ndimage
 from scipy.spatial.distance import cdist
 from scipy.special import softmax
+from scipy.stats import rankdata
 
 from automl_plugins.arrays import FloatArray, evenly_spaced
 from automl_plugins.meta.tasks import distances
@@ -118,9 +119,7 @@ def _choose(dataset: MetaDataset, scores: FloatArray, limit: int) -> npt.NDArray
     worked = dataset.completed
     if worked.sum() <= limit:
         return np.flatnonzero(worked)
-    place = np.concatenate(
-        [np.argsort(np.argsort(scores[rows], kind="stable")) for rows in dataset.rows]
-    )
+    place = np.concatenate([rankdata(scores[rows], method="ordinal") for rows in dataset.rows])
     order = np.lexsort((dataset.task, place))  # all bests, then all second bests
     order = order[worked[which[order]]]
     n_tasks = len(dataset.rows)

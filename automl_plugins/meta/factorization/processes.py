@@ -243,10 +243,8 @@ class ScalePrior:
         unit = float(np.exp(np.median(logs)))  # squares of losses may not be representable
         line = np.linalg.lstsq(design, shift / unit, rcond=None)[0]
         residual = shift / unit - design @ line
-        exponent = np.frexp(np.abs(residual).max())[1]  # a power of two rounds nothing
-        deviation = float(np.ldexp(np.ldexp(residual, -exponent).std(), exponent))
         # One data set has no deviation.
-        return cls(grid, line * unit, max(deviation, _LEAST) * unit)
+        return cls(grid, line * unit, max(_deviation(residual), _LEAST) * unit)
 
     def infer(self, y: FloatArray, mean: FloatArray, L: FloatArray) -> tuple[float, float]:
         """Posterior mean of the shift and geometric mean of the stretch of a new data set.
@@ -291,8 +289,8 @@ class ScalePrior:
 
 def _deviation(values: FloatArray) -> float:
     """Standard deviation of values (n,) whose squares may not be representable."""
-    size = float(np.abs(values).max())
-    return float((values / size).std()) * size if size > 0.0 else 0.0
+    exponent = np.frexp(np.abs(values).max())[1]  # a power of two rounds nothing
+    return float(np.ldexp(np.ldexp(values, -exponent).std(), exponent))
 
 
 _GROWTH = 256  # observations that are made room for at once

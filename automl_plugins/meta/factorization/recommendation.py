@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray, evenly_spaced
-from automl_plugins.meta.designs.methods import greedy
+from automl_plugins.meta.designs.methods import best_in_order, greedy
 from automl_plugins.meta.factorization.model import MatrixFactorization
 from automl_plugins.meta.factorization.processes import LARGEST, Conditioned, scales
 from automl_plugins.surrogates.base import log_expected_improvement
@@ -162,10 +162,10 @@ def _deviations(Y: FloatArray) -> FloatArray:
     known = ~np.isnan(Y)
     shift, stretch = scales(Y, "regret")
     z = (Y - shift) / stretch
-    counts = np.maximum(known.sum(axis=1, keepdims=True), 1)
-    z = np.where(known, z - np.where(known, z, 0.0).sum(axis=1, keepdims=True) / counts, 0.0)
-    n = np.maximum(known.sum(axis=0), 1)
-    z = np.where(known, z - z.sum(axis=0) / n, 0.0)
+    # Not ``nanmean``, which warns of rows and columns without any loss.
+    z -= np.nansum(z, axis=1, keepdims=True) / np.maximum(known.sum(axis=1, keepdims=True), 1)
+    z -= np.nansum(z, axis=0) / np.maximum(known.sum(axis=0), 1)
+    z = np.where(known, z, 0.0)
     norms = np.sqrt((z**2).sum(axis=0))
     return np.asarray(z / np.where(norms > 0, norms, 1.0))
 
@@ -195,15 +195,8 @@ def of_nearest(z: npt.NDArray[np.floating], order: IntArray, n: int) -> list[Pic
 
     ``z`` are losses (N, D), NaN where there is none; ``order`` is the data sets, nearest first.
     """
-    picks: dict[int, Pick] = {}
-    for column in order.tolist():
-        if len(picks) >= n:
-            break
-        known = ~np.isnan(z[:, column])
-        if known.any():
-            row = int(np.nanargmin(z[:, column]))
-            picks.setdefault(row, Pick(row, np.eye(z.shape[1])[column]))
-    return list(picks.values())
+    picks = best_in_order(z.T, order.tolist(), n)
+    return [Pick(row, np.eye(z.shape[1])[column]) for row, column in picks.items()]
 
 
 def complementary(

@@ -223,7 +223,7 @@ def pipeline_means(z: FloatArray) -> FloatArray:
     """
     seen = ~np.isnan(z)
     counts = seen.sum(axis=1)
-    sums = np.where(seen, z, 0.0).sum(axis=1, dtype=np.float64)
+    sums = np.nansum(z, axis=1, dtype=np.float64)
     total = float(sums.sum()) / max(int(counts.sum()), 1)
     complete = counts == z.shape[1]
     shrunk = (sums + total) / (counts + 1.0)

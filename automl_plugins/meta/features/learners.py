@@ -19,6 +19,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.meta.features.measures import cut_evenly
 from automl_plugins.meta.features.table import Column
+from automl_plugins.records.scores import rescale
 
 _MOST_CATEGORIES = 32  # of one column
 _MOST_INDICATORS = 256  # of all columns together, roughly
@@ -77,17 +78,12 @@ def encode(columns: list[Column]) -> Encoded:
 
 
 def _encode_number(column: Column) -> tuple[Block, IntArray]:
-    missing = column.missing
-    x = column.values.astype(np.float64)
-    known = x[~missing]
-    low = float(known.min())
-    half = known.max() / 2 - low / 2  # the range itself may overflow
-    codes = np.empty(len(x), dtype=np.int64)
+    missing, known = column.missing, column.known.astype(np.float64)
+    codes = np.empty(len(missing), dtype=np.int64)
     codes[~missing] = cut_evenly(known)
     codes[missing] = int(codes[~missing].max()) + 1
-    x[missing] = float(np.median(known))
-    scaled = (x / 2 - low / 2) / half if half > 0 else np.zeros_like(x)
-    return scaled.astype(np.float32)[:, None], codes
+    x = np.where(missing, np.median(known), column.values)
+    return rescale(x, known.min(), known.max()).astype(np.float32)[:, None], codes
 
 
 def _encode_categories(values: npt.NDArray[Any], most: int) -> tuple[Block, IntArray]:
