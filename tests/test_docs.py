@@ -22,7 +22,7 @@ from snippets import blocks, branches, recorded, run_snippet, snippets
 
 from automl_plugins.__main__ import main
 from automl_plugins.meta import bundled
-from automl_plugins.meta.sources import LEARNERS
+from automl_plugins.meta.bundled_memories import LEARNERS
 
 DOCS = ROOT / "docs"
 PAGES = sorted(path.relative_to(ROOT).as_posix() for path in DOCS.rglob("*.md"))

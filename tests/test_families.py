@@ -23,7 +23,7 @@ import smooth_functions
 from ConfigSpace import ConfigurationSpace
 
 from automl_plugins.frameworks import NamedMethod
-from automl_plugins.meta.sources import LEARNERS, bundled
+from automl_plugins.meta.bundled_memories import LEARNERS, bundled
 from automl_plugins.replay import Outcome, Problem, Proposal
 
 # --- functions -------------------------------------------------------------------------------

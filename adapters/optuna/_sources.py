@@ -23,12 +23,12 @@ from automl_plugins.addresses import (
     without_password,
 )
 from automl_plugins.formats import one_line
+from automl_plugins.meta.bundled_memories import LEARNERS
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.memories import TaskMemory
 from automl_plugins.meta.recognition import RecognisedMemory
 from automl_plugins.meta.sources import (
     AUTO,
-    LEARNERS,
     Known,
     Memory,
     hint_of_kind,

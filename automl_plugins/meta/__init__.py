@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from automl_plugins.meta.designs.design import Suggestion as Suggestion
     from automl_plugins.records.task_record import TaskRecord as TaskRecord
 
+    from .bundled_memories import bundled as bundled
     from .conversion import convert as convert
     from .dataset import MetaDataset as MetaDataset
     from .designs import bad_start as bad_start
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from .features.extraction import meta_feature_names as meta_feature_names
     from .features.extraction import meta_features as meta_features
     from .meta_learner import MetaLearner as MetaLearner
-    from .sources import bundled as bundled
     from .store import MetaStore as MetaStore
     from .store import StoreError as StoreError
     from .tasks import MetaTask as MetaTask
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 import_when_used(
     __name__,
     {
+        "bundled_memories": ["bundled"],
         "conversion": ["convert"],
         "coverage": ["Coverage", "MemoryMismatch"],
         "dataset": ["MetaDataset"],
@@ -42,7 +43,6 @@ import_when_used(
         "features.extraction": ["MetaFeatures", "meta_feature_names", "meta_features"],
         "meta_learner": ["MetaLearner"],
         "automl_plugins.records.task_record": ["TaskRecord"],
-        "sources": ["bundled"],
         "store": ["MetaStore", "StoreError"],
         "tasks": ["MetaTask"],
     },

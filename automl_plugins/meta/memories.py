@@ -20,7 +20,8 @@ from automl_plugins.newest import Newest
 from automl_plugins.records.history import History
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from .sources import LEARNERS, Known, Memory, bundled_among, names_of, open_memory, read_memory
+from .bundled_memories import LEARNERS, bundled_among
+from .sources import Known, Memory, names_of, open_memory, read_memory, tasks_of
 
 _logger = logging.getLogger(__name__)
 
@@ -116,7 +117,7 @@ class TaskMemory(AlignedMemory):
                 raise MemoryMismatch(f"There is no database {memory!r} yet.")
             known = read_memory(memory)
             self.known = _informative(known, logger)
-            self._bundled = bundled_among(self.known)
+            self._bundled = bundled_among(tasks_of(self.known))
             if task in self.names:
                 self.exclude = frozenset({task})
                 log_own(logger, self.exclude)

@@ -20,9 +20,10 @@ from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.vector_space import VectorSpace
 
+from .bundled_memories import HYPERPARAMETERS, LEARNERS, REGRESSIONS, bundled
 from .memories import AlignedMemory, TaskMemory, log_own
 from .names import is_step, prefix_of, spelling
-from .sources import AUTO, HYPERPARAMETERS, LEARNERS, REGRESSIONS, Memory, bundled
+from .sources import AUTO, Memory
 
 _logger = logging.getLogger(__name__)
 

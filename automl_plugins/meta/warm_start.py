@@ -32,11 +32,12 @@ from automl_plugins.spaces.vector_space import VectorSpace
 
 from . import designs
 from .alignment import align
+from .bundled_memories import bundled_among
 from .coverage import note_coverage
 from .designs import InitialDesign
 from .memories import note_unknown
 from .readings import read_runs
-from .sources import Memory, bundled_among, names_of, open_memory, read_memory
+from .sources import Memory, names_of, open_memory, read_memory, tasks_of
 
 logger = logging.getLogger(__name__)
 
@@ -155,7 +156,7 @@ def advise(
             f"The task has {n} of the memory's {len(known)} meta-features: is it of the same"
             " kind, and described in the same way?"
         )
-    for note in note_coverage(dataset.coverage, bundled_among(records)):
+    for note in note_coverage(dataset.coverage, bundled_among(tasks_of(records))):
         notes.append(note.text)
         if note.is_warning:
             logger.warning(note.text)

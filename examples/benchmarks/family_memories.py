@@ -16,8 +16,8 @@ from recorded_tables import adaboost, memory_of, read_features, svm_grid
 from automl_plugins import recipes
 from automl_plugins.frameworks import load_adapter
 from automl_plugins.meta import MetaDataset
+from automl_plugins.meta.bundled_memories import LEARNERS, bundled
 from automl_plugins.meta.recognition import RecognisedMemory
-from automl_plugins.meta.sources import LEARNERS, bundled
 from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.replay import Method, Optimizer, Problem, proposing
 from automl_plugins.spaces.choices import DECODERS, ENCODERS

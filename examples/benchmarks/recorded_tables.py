@@ -21,7 +21,7 @@ from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float,
 from ConfigSpace.hyperparameters import OrdinalHyperparameter
 
 from automl_plugins.meta import MetaDataset, TaskRecord, bundled
-from automl_plugins.meta.sources import LEARNERS
+from automl_plugins.meta.bundled_memories import LEARNERS
 from automl_plugins.replay import Table
 
 

@@ -24,8 +24,8 @@ from smac import Scenario
 from automl_plugins import recipes
 from automl_plugins.frameworks import Outcome, Problem, TrialStatus
 from automl_plugins.meta import MemoryMismatch, MetaDataset, MetaStore, TaskRecord
+from automl_plugins.meta.bundled_memories import bundled
 from automl_plugins.meta.recognition import RecognisedMemory
-from automl_plugins.meta.sources import bundled
 from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.replay.simulation import proposing
 

@@ -24,16 +24,10 @@ from automl_plugins.meta import (
     bundled,
     sources,
 )
+from automl_plugins.meta.bundled_memories import HYPERPARAMETERS, LEARNERS, METRICS, REGRESSIONS
 from automl_plugins.meta.memories import AlignedMemory, TaskMemory
 from automl_plugins.meta.recognition import RecognisedMemory, recognise, task_memory
-from automl_plugins.meta.sources import (
-    HYPERPARAMETERS,
-    LEARNERS,
-    METRICS,
-    REGRESSIONS,
-    open_memory,
-    read_memory,
-)
+from automl_plugins.meta.sources import open_memory, read_memory
 from automl_plugins.meta.warm_start import advise
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
