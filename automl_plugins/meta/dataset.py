@@ -13,7 +13,7 @@ from ConfigSpace import ConfigurationSpace
 
 from automl_plugins._arguments import check_kind, refuse_foreign, repeated
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray, check_shape
-from automl_plugins.meta.alignment import AlignOptions, align, union_space
+from automl_plugins.meta.alignment import AlignOptions, align
 from automl_plugins.meta.coverage import Coverage, MemoryMismatch
 from automl_plugins.meta.readings import Reading, doubt_edges, guess_ranges, read_runs
 from automl_plugins.meta.tasks import (
@@ -27,6 +27,7 @@ from automl_plugins.meta.tasks import (
 from automl_plugins.records.scores import tame
 from automl_plugins.records.task_record import TaskRecord, as_records
 from automl_plugins.records.trial import Status, known_seconds
+from automl_plugins.spaces.union import unite
 from automl_plugins.spaces.values import is_same_space, to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 
@@ -292,6 +293,19 @@ class MetaDataset:
         distinct, which = self.distinct
         counts = np.bincount(which[~np.isnan(self.complete_losses)], minlength=len(distinct))
         return np.asarray(counts > 0)
+
+
+def union_space(records: Iterable[TaskRecord]) -> ConfigurationSpace:
+    """The union of the recorded spaces (``unite``); ValueError if one of them is not known."""
+    spaces = []
+    for record in records:
+        if record.space is None:
+            raise ValueError(
+                f"Task {record.name!r} has no search space: pass the space that the"
+                " runs should be aligned to."
+            )
+        spaces.append(record.space)
+    return unite(spaces)
 
 
 def _describe(name: str, records: Sequence[TaskRecord]) -> MetaTask:

@@ -19,13 +19,12 @@ from ConfigSpace.conditions import Condition, EqualsCondition, InCondition
 from automl_plugins._arguments import describe, did_you_mean, hint_of_seed
 from automl_plugins.addresses import as_path, check_exists, holds_studies, is_sqlite, tables_of
 from automl_plugins.frameworks import adapter_of, owner_of
-from automl_plugins.meta.dataset import MetaDataset
+from automl_plugins.meta.dataset import MetaDataset, union_space
 from automl_plugins.meta.tasks import MetaTask, read_meta_features, read_names
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.choices import one_of
 from automl_plugins.spaces.values import ABSENT, reader
 
-from .alignment import union_space
 from .bundled_memories import LEARNERS, bundled
 from .names import rename_all, spelling
 

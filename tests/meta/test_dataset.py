@@ -9,19 +9,16 @@ from ConfigSpace import (
     ConfigurationSpace,
     EqualsCondition,
     Float,
-    ForbiddenEqualsClause,
     Integer,
 )
-from ConfigSpace.hyperparameters import Constant, OrdinalHyperparameter
+from ConfigSpace.hyperparameters import Constant
 
 from automl_plugins.meta import MemoryMismatch, MetaDataset, MetaTask, TaskRecord
-from automl_plugins.meta.alignment import union_space
 from automl_plugins.meta.coverage import note_coverage
 from automl_plugins.meta.sources import take_conditions
 from automl_plugins.records.scores import regret, standardise_losses
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.choices import categorical, ordinal
-from automl_plugins.spaces.values import choices_of
 
 
 def unit(*names: str) -> ConfigurationSpace:
@@ -351,55 +348,7 @@ def test_each_task_has_its_own_scale() -> None:
     np.testing.assert_allclose(data.scores(regret), [0.0, 1.0, 1.0, 1.0, 0.0])
 
 
-# --- the union of spaces --------------------------------------------------------------------
-
-
-def union(*spaces: ConfigurationSpace) -> ConfigurationSpace:
-    return union_space([record(str(i), [1.0], space=space) for i, space in enumerate(spaces)])
-
-
-def test_the_union_has_the_widest_ranges() -> None:
-    a = ConfigurationSpace({"x": (0.0, 1.0), "n": (1, 5), "k": ["a", "b"]})
-    b = ConfigurationSpace({"x": (0.5, 3.0), "n": (2, 9), "k": ["b", "c"], "y": (0.0, 1.0)})
-    found = union(a, b)
-    assert found["x"] == Float("x", (0.0, 3.0))
-    assert found["n"] == Integer("n", (1, 9))
-    assert found["k"] == Categorical("k", ["a", "b", "c"]) and "y" in found
-    assert union(a, a) is a
-    steps, fixed = ConfigurationSpace(), ConfigurationSpace()
-    steps.add(OrdinalHyperparameter("x", [1, 3, 5, 7]))
-    fixed.add(Constant("x", 12))
-    assert union(steps, fixed, ConfigurationSpace({"x": (2, 9)}))["x"] == Integer("x", (1, 12))
-    lone, whole = ConfigurationSpace(), ConfigurationSpace()
-    lone.add(Constant("x", 5), Constant("n", 0.5))
-    whole.add(OrdinalHyperparameter("x", [5]), OrdinalHyperparameter("n", [0.5]))
-    found = union(lone, whole)
-    assert (found["x"], found["n"]) == (Constant("x", 5), Constant("n", 0.5))
-    logarithmic, zero = ConfigurationSpace(), ConfigurationSpace()
-    logarithmic.add(Float("x", (1e-3, 1.0), log=True), Integer("n", (1, 9), log=True))
-    zero.add(Constant("x", 0.0), Constant("n", 0))
-    found = union(logarithmic, zero)
-    assert (found["x"], found["n"]) == (Float("x", (0.0, 1.0)), Integer("n", (0, 9)))
-    # A single end that is no integer makes all of them floats.
-    halves = ConfigurationSpace({"x": (0.5, 2.5)})
-    assert union(ConfigurationSpace({"x": (1, 4)}), halves)["x"] == Float("x", (0.5, 4.0))
-    with pytest.raises(ValueError, match="x is a number in one recorded space and a category"):
-        union(a, ConfigurationSpace({"x": ["p", "q"]}))
-
-
-def test_a_truth_value_is_no_number_in_the_union() -> None:
-    numbers, words = ConfigurationSpace({"k": [1, 0]}), ConfigurationSpace({"k": [True, False]})
-    for space in (numbers, words):
-        first = 1 if space is numbers else True
-        space.add(child := Float("x", (0.0, 1.0)), EqualsCondition(child, space["k"], first))
-    found = union(numbers, words)
-    assert repr(choices_of(found["k"])) == "[1, 0, True, False]"
-    assert not found.parents_of["x"]  # it is active with True here, with 1 there
-    # The same values in another order, or of another type, are no others.
-    again = ConfigurationSpace()
-    again.add(Categorical("k", [0, 1], default=1))
-    again.add(child := Float("x", (0.0, 1.0)), EqualsCondition(child, again["k"], 1))
-    assert union(numbers, again) is numbers
+# --- names and conditions of a step -----------------------------------------------------------
 
 
 def conditional(*children: str, when: str = "a") -> ConfigurationSpace:
@@ -449,15 +398,3 @@ def test_what_is_not_asked_for_keeps_its_name() -> None:
     known.add(Float("seed", (0.0, 1.0)))
     record_ = record("one", [1.0], space=known)
     assert [*take_conditions(unit("C", "tol"), [record_])] == ["C", "tol"]
-
-
-def test_conditions_hold_where_all_agree() -> None:
-    a, b = conditional("x", "y"), conditional("x", "z")
-    for space in (a, b):
-        space.add(ForbiddenEqualsClause(space["k"], "b"))
-    found = union(a, b)
-    assert {n for n in found if found.parents_of[n]} == {"x", "y", "z"}
-    assert len(found.forbidden_clauses) == 1
-    found = union(a, conditional("x", when="b"))
-    assert {n for n in found if found.parents_of[n]} == {"y"}
-    assert not found.forbidden_clauses

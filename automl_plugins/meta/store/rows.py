@@ -21,7 +21,6 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Row
 
 from automl_plugins._arguments import check_integer
-from automl_plugins.meta.alignment import union_space
 from automl_plugins.meta.files import DAMAGE, StoredSearch
 from automl_plugins.meta.plain import (
     check_name,
@@ -37,6 +36,7 @@ from automl_plugins.meta.plain import (
 )
 from automl_plugins.meta.tasks import MetaTask, update_known
 from automl_plugins.records.task_record import TaskRecord
+from automl_plugins.spaces.union import unite
 
 from .connection import StoreError
 from .schema import runs, searches, spaces, tasks
@@ -166,9 +166,7 @@ def _missing(connection: Connection, made: Row[Any], known: Mapping[str, Any]) -
         return lacking
     both = _read_spaces(connection, {stored, given})
     try:
-        union = union_space(
-            [TaskRecord(made.name, [], np.empty(0), space=s) for s in both.values()]
-        )
+        union = unite(both.values())
     except ValueError:
         return lacking
     if union != both[stored]:
