@@ -29,7 +29,7 @@ from automl_plugins.spaces.vector_space import VectorSpace
 OutOfRange = Literal["clip", "drop"]
 Missing = Literal["impute", "drop"]
 
-_MOST_VALUES = 1000  # of a parent, tried one by one; of more, evenly spaced ones are
+_MOST_VALUES = 1000  # of a parent that are tried; where it has more, evenly spaced ones
 
 
 class AlignOptions(TypedDict, total=False):
@@ -38,13 +38,13 @@ class AlignOptions(TypedDict, total=False):
     Attributes:
         out_of_range: What becomes of a number outside its range: ``"clip"`` moves it to the
             border, ``"drop"`` leaves the run out. One inside, between two steps, goes to the
-            nearer one in any case. A number of a recorded range, or of one that is taken for it
-            (``guess_ranges``), is moved in the same way among categories that are numbers, and is
-            not known where it is none of other categories.
-            Any other category that the space does not have always drops the run. Where hardly
-            any value of a hyperparameter is in the language of the space (numbers for categories;
-            counts for fractions without the sizes), the others are not known. The values of a
-            switch, truth values or 0 and 1, are those of either language.
+            nearer one in any case. Where the space has categories in place of a recorded range
+            (or of what is taken for one, ``guess_ranges``), the number goes to the nearest of
+            those that are numbers; without such it is not known. A category that the space does
+            not have drops the run in any case, unless hardly any value of the hyperparameter
+            means something in the space (numbers for categories; counts for fractions without
+            the sizes): then the others are not known. A switch may be written as truth values or
+            as 0 and 1.
         missing: What becomes of a run without a value for an active hyperparameter:
             ``"impute"`` sets its default, ``"drop"`` leaves the run out.
     """
@@ -77,8 +77,9 @@ def align(
 
     Runs of a branch that the space does not have are left out: they would be default
     configurations with losses of another algorithm. Such a run has none of the hyperparameters
-    of the space, or lacks one that depends on another where it was recorded, which the space does
-    not have. Runs of a space that is a branch of this one belong to that branch, see ``impute``.
+    of the space, or lacks one that depended, where it was recorded, on a hyperparameter that the
+    space does not have. Runs of a space that is a branch of this one belong to that branch, see
+    ``impute``.
     ``task`` is the name of their task, for the report; for the options see ``AlignOptions``.
 
     Raises:
@@ -198,9 +199,9 @@ def _candidates(space: VectorSpace, column: int) -> FloatArray:
 
 
 def dependent_elsewhere(space: VectorSpace, records: Iterable[TaskRecord]) -> BoolArray:
-    """Mask (d,) of what depends, where it was recorded, on a hyperparameter that is not here.
+    """Mask (d,) of what depends, where it was recorded, on what is not in ``space``.
 
-    A run without a value for it is of another branch, and not one that never knew it.
+    There a run without a value is of another branch; elsewhere its search may not have had it.
     """
     spaces = [record.space for record in records if record.space is not None]
     return np.array(

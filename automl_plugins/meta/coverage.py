@@ -18,8 +18,8 @@ class MemoryMismatch(ValueError):
     Args:
         message: What is missing.
         final: Whether it stays so; False as long as the search space may still grow.
-        expected: Whether no user has claimed that the memory fits: then the search does without
-            it, and needs no warning.
+        expected: Whether nobody has claimed that the memory fits: then the search continues
+            without it, and without a warning.
 
     Example::
 
@@ -69,8 +69,8 @@ class Coverage:
         unusable: Runs used with a recorded value that says nothing here, by name: it is imputed.
         beyond: Numbers of the memory, nearly all of which lie outside, by name; for some of the
             runs they are at the end of the range, for the others they are imputed.
-        lacking: Runs used with a value of a hyperparameter that the space does not have, by name;
-            without those of which all runs used have one value, which makes no difference.
+        lacking: Runs used with a value of a hyperparameter that the space does not have, by name,
+            where these values differ: one value for all makes no difference.
 
     Example::
 
@@ -122,7 +122,7 @@ class Coverage:
 
 
 def count_varied(runs: Sequence[Mapping[str, Any]], names: Iterable[str]) -> dict[str, int]:
-    """Number of runs (n) with a value, by name, of those ``names`` whose values differ."""
+    """How many of the runs have a value, for each of ``names`` whose values differ."""
     found: dict[str, int] = {}
     for name in names:
         values = [run[name] for run in runs if name in run and kind_of(run[name]) != "missing"]

@@ -108,8 +108,8 @@ class MetaDataset:
         Args:
             records: Runs by task.
             space: The search space; None takes the union of the recorded ones.
-            **options: ``out_of_range`` and ``missing``, see ``AlignOptions``; what is told of
-                numbers that are nearly all outside, if nothing is dropped: ``doubt_edges``.
+            **options: ``out_of_range`` and ``missing``, see ``AlignOptions``. If nothing is to be
+                dropped, most numbers of what is nearly all outside are imputed: ``doubt_edges``.
 
         Raises:
             TypeError: For records, a space or an option of another kind.
@@ -327,7 +327,7 @@ def _at_full_budget(record: TaskRecord) -> TaskRecord:
 def _runs_of(
     task: MetaTask, n_runs: int, space: VectorSpace, reading: Reading, options: AlignOptions
 ) -> tuple[dict[str, Any], Coverage]:
-    """Columns of the runs that are used of a task's ``n_runs``, and the coverage."""
+    """Columns of the runs that are used, and the coverage of all ``n_runs`` of the task."""
     vectors, keep, coverage, imputed = align(space, reading, task.name, **options)
     columns = {"vectors": vectors[keep], "imputed": imputed[keep]}
     for name in ("losses", "seconds", "status"):

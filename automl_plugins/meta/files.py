@@ -5,8 +5,8 @@ Infinity), compressed with xz where the name ends in ``.json.xz``. Search spaces
 configurations are written once; runs refer to them by index, in columns. It begins with the digest
 of what follows.
 
-Whoever reads a file may not know who wrote it: it is data and never code, what is held of it is
-bounded, and nothing in it is believed before it was checked.
+Whoever reads a file may not know who wrote it: it is data and never code, its size in memory is
+limited, and everything in it is checked before it is used.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class AlignedMemory(ABC):
         return ""
 
     def name_in(self, space: VectorSpace) -> str:
-        """What stands for all its tasks in shares, with the name of a bundled memory."""
+        """What all its tasks together are called in shares, with the name of a bundled memory."""
         learner = self.learner_in(space)
         return f"meta-learner of {learner}" if learner else "meta-learner"
 
@@ -66,18 +66,17 @@ class TaskMemory(AlignedMemory):
     Tasks of which nothing can be learnt are left out with a warning: those with fewer than two
     complete runs, with losses that are all alike, or with the same runs as another one.
 
-    A store fills up search by search, and the first one finds it empty, or its SQLite database not
-    there yet. So nothing to learn from is no error there: a warning says so, and every ``on``
-    raises an expected mismatch.
+    A store fills up search by search. The first search finds it empty, or finds no SQLite database
+    yet, which is no error: a warning says so, and every ``on`` raises an expected mismatch.
 
     Args:
         memory: See ``advise``.
         task: Name of the task that is searched: its own runs in the memory are left out, which is
-            logged. So is that the memory has not this one, but one of a similar name.
-        growing: Whether the search space is discovered by the trials, so that one of which the
-            memory knows nothing may become one that fits.
-        filling: Whether ``memory`` is what a place, such as a store, has in it by now; known of a
-            store, its path and its address.
+            logged. If the memory has only a task of a similar name, that is logged, too.
+        growing: Whether the search space is discovered by the trials: the memory may fit it later
+            if it does not fit now.
+        filling: Whether ``memory`` was read from a place that others still write to. Of a store,
+            its path and its address this is known.
         chosen: Whether the user has named it, and so is warned of what may be a mistake.
         logger: Takes the notes on what is left out or changed.
 
@@ -207,7 +206,7 @@ def log_own(logger: logging.Logger, names: Collection[str]) -> None:
 
 
 def note_unknown(argument: str, names: Collection[str], known: Collection[str]) -> tuple[str, ...]:
-    """Notes on tasks in an argument that the memory does not have, but others with a like name."""
+    """Notes on names in an argument that no task of the memory has, but that are like one."""
     hints = {name: did_you_mean(name, known) for name in names if name not in known}
     return tuple(
         f"{argument}: the memory has no task {name!r}.{hint}"

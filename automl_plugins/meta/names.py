@@ -42,7 +42,7 @@ _OF_VALUES = {
 
 
 def spelling(names: Iterable[str], known: Collection[str], least: int = 2) -> dict[str, str]:
-    """How ``names`` write those ``known`` that they write otherwise.
+    """The other names that ``known`` hyperparameters have among ``names``, by known name.
 
     They may have a prefix, such as ``clf__``, where the known ones have none, or the reverse: see
     ``prefix_of``. They may also be other names that LightGBM, XGBoost or CatBoost have for the
@@ -70,7 +70,7 @@ def spelling(names: Iterable[str], known: Collection[str], least: int = 2) -> di
 
 
 def prefix_of(names: Iterable[str], known: Collection[str]) -> str:
-    """The prefix with which ``names`` have the ``known`` ones; else empty.
+    """The prefix that the ``known`` ones have among ``names``; empty if they have none.
 
     That of a step, see ``is_step``, or one that ends in ``_`` and that several names share: a
     single ``log_alpha`` is not the ``alpha`` of something called ``log``. Empty if a name is known

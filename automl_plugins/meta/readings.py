@@ -318,12 +318,12 @@ def ranges_of(records: Sequence[TaskRecord], guessed: Iterable[str]) -> set[str]
 def guess_ranges(space: VectorSpace, records: Iterable[TaskRecord]) -> dict[str, float]:
     """The hyperparameters that are taken for ranges in runs without a space.
 
-    Those for which ``space`` has at least two choices that are numbers, and of whose recorded
-    numbers, each counted once, at least half are none of its choices.
+    At least two of their choices in ``space`` are numbers, and at least half of the distinct
+    recorded numbers are not among these.
 
     Returns:
-        By name the number that is no part of the range; NaN if there is none. It is the only
-        negative one, where no choice is negative: -1 often stands for what has no limit.
+        By name the number that does not belong to the range, NaN if there is none: the only
+        negative one, if no choice is negative. -1 often stands for what has no limit.
     """
     runs = [run for r in records if r.space is None for run in r.configurations]
     found: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""The memory of a search: the one it was given, or that of the learner its space is of."""
+"""The memory of a search: the one it was given, or that of the learner that it tunes."""
 
 from __future__ import annotations
 

@@ -72,8 +72,8 @@ def read_memory(memory: Memory | None) -> Known:
     Raises:
         StoreError: For a store that cannot be read.
         TypeError: For what is not a memory.
-        ValueError: For a name, path or folder of none, ``"auto"``, or a meta-feature that is not a
-            number.
+        ValueError: For a name or place without a memory, ``"auto"``, or a meta-feature that is
+            not a number.
     """
     if isinstance(memory, MetaDataset):
         return memory
@@ -181,9 +181,10 @@ def names_of(known: Known) -> tuple[str, ...]:
 
 
 def named_sources(memory: Any) -> list[tuple[str | None, Any]] | None:
-    """The sources in a memory with the names that were given to their tasks, whatever they are.
+    """The sources in a memory, unchecked, each with the name that was given to its task.
 
-    None for what is not a source, several, or several by name: an address, a memory itself.
+    None for an address, a memory, and whatever else is not one source, several, or several by
+    name.
     """
     if isinstance(memory, str | os.PathLike) or hasattr(memory, "records"):
         return None
@@ -195,7 +196,7 @@ def named_sources(memory: Any) -> list[tuple[str | None, Any]] | None:
 
 
 def read_source(source: Any, name: str | None = None) -> list[TaskRecord] | None:
-    """The tasks in one source; None for what is none.
+    """The tasks in one source; None for what is not a source.
 
     Args:
         source: A record; what an adapter reads: an object of its framework, an address, a file or
@@ -220,7 +221,7 @@ def read_source(source: Any, name: str | None = None) -> list[TaskRecord] | None
 
 
 def records_in(memory: Any) -> list[TaskRecord] | None:
-    """The tasks in all sources of a memory; None if it has no sources, or one that is none."""
+    """The tasks in all sources of a memory; None if anything in it is not a source."""
     if (named := named_sources(memory)) is None:
         return None
     records: list[TaskRecord] = []
@@ -232,14 +233,14 @@ def records_in(memory: Any) -> list[TaskRecord] | None:
 
 
 def log_left_out(logger: logging.Logger, name: str, why: str) -> None:
-    """Warn of a source that is left out of a place, from which the user has not picked it."""
+    """Warn that one of the sources in a place is left out, which the user has not named."""
     logger.warning(f"Source {name!r} is left out: {why}")
 
 
 def is_of_framework(address: str) -> bool:
-    """Whether a path or address, where something is, may be that of searches, and of no store.
+    """Whether a file or database, which exists, may hold searches of a framework, and is no store.
 
-    False if that cannot be found out: the store says what is wrong.
+    False if it cannot be read: opened as a store, it says what is wrong.
     """
     if "://" not in address:
         file = as_path(address)

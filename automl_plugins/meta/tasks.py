@@ -98,7 +98,7 @@ def read_names(argument: str, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def update_known(known: Mapping[str, Any], newer: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts by name; the newer ones win, but for what could not be computed: None or NaN."""
+    """Facts by name; newer ones win, unless they could not be computed: None or NaN."""
     found = {n: v for n, v in newer.items() if n not in known or not (v is None or v != v)}
     return {**known, **found}
 
@@ -192,9 +192,9 @@ def distances(a: FloatArray, b: FloatArray) -> FloatArray:
 def by_distance(gaps: FloatArray) -> FloatArray:
     """Weights (T,) of tasks by the distance of their meta-features; they sum to 1.
 
-    A Gaussian of half the median distance; inf = none. On 60 held-out training data sets of the
-    paper's table the first pipeline was better than without weights (regret 31 against 40 %), the
-    first five were about as good.
+    A Gaussian of half the median distance; 0 at an infinite one. On 60 held-out training data sets
+    of the paper's table the first pipeline was better than without weights (regret 31 against
+    40 %), the first five were about as good.
     """
     width = _WIDTH * float(np.median(gaps[np.isfinite(gaps)]))
     nearest = gaps - gaps.min()

@@ -125,14 +125,14 @@ def without_no_limit(choices: FloatArray) -> FloatArray:
 def in_unit(
     name: str, values: Sequence[Any], known: FloatArray, unit: Unit, size: DataSize
 ) -> tuple[FloatArray, BoolArray]:
-    """Recorded numbers (n,) in the unit of the search space, and which were in the other one.
+    """Recorded numbers (n,) in the unit of the search space, and a mask of those converted to it.
 
-    Numbers are NaN where the sizes that it takes are not known. ``known`` are the ``values`` as
+    A converted number is NaN if the size of the data is not known. ``known`` are the ``values`` as
     numbers, NaN where there is none; the number of a text is a fraction.
 
     As in scikit-learn a whole number is a count and a float up to 1 a fraction. A float above 1
-    is a count again: data frames turn a column of counts with gaps into floats. 1.0 is what the
-    other floats of the column are, and what the space has where there are none.
+    is a count, too: data frames turn a column of counts with gaps into floats. 1.0 has the unit of
+    the other floats of the column; without others, that of the space.
     """
     is_whole = np.array([isinstance(value, numbers.Integral) for value in values], dtype=bool)
     is_number = np.array([isinstance(value, numbers.Real) for value in values], dtype=bool)

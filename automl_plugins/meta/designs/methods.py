@@ -267,9 +267,9 @@ def _nearest(
 def best_in_order(
     losses: npt.NDArray[np.floating], order: Iterable[int], k: int
 ) -> dict[int, int]:
-    """The best configurations of tasks (T, C; NaN = not run), at most ``k`` and none twice.
+    """The best configuration of each task, in this ``order``: at most ``k``, none twice.
 
-    ``order`` are the tasks, the first first; returned are the configurations, each with its task.
+    ``losses`` (T, C) are NaN where there is none. Each configuration is returned with its task.
     """
     found: dict[int, int] = {}
     for t in order:

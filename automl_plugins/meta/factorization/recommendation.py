@@ -45,9 +45,9 @@ class Recommender:
 
     The share of a data set in a decision is at the start that of ``Pick``. Later all data sets
     together have the part of the variance that the new one's observations leave unexplained:
-    there the prediction is what the earlier data sets taught. Each has of it in proportion to the
-    squared correlation, where positive, of its recorded losses with the predicted ones, both
-    around the means of the pipelines.
+    there the prediction is what the earlier data sets taught. It is divided among them in
+    proportion to the squared correlation, where positive, of the recorded losses of each with the
+    predicted ones, both around the means of the pipelines.
 
     Args:
         model: A fitted factorisation.
@@ -177,8 +177,8 @@ _MOST = 2000  # pipelines among which a portfolio is chosen
 class Pick:
     """A pipeline of the start.
 
-    ``shares`` (D,) is what part of the choice each data set has: all of it the data set whose
-    best it is, or its part of the gain that made the portfolio take it. Sums to at most 1.
+    ``shares`` (D,) say how much the choice is due to each data set: all of it to the one whose
+    best pipeline it is, or to each in proportion to its gain in a portfolio. The sum is at most 1.
 
     Example::
 

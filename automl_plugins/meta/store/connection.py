@@ -100,7 +100,7 @@ class Database:
         self._lock = threading.Lock()
         self._opening = threading.Lock()
         self._engine: Engine | None = None
-        self._known: tuple[int, int] | None = None  # the file with which the tables are
+        self._known: tuple[int, int] | None = None  # the file, see ``remember_file``
         _databases.add(self)
 
     @property
