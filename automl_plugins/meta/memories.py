@@ -35,6 +35,9 @@ class AlignedMemory(ABC):
 
     logger: logging.Logger = _logger
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self  # it changes in nothing but caches and what it has logged
+
     @abstractmethod
     def on(self, space: VectorSpace) -> MetaDataset:
         """The earlier tasks in the vectors of ``space``.
@@ -191,9 +194,6 @@ class TaskMemory(AlignedMemory):
             f"The memory has no task but {', '.join(self.names)}, the task itself: nothing to"
             " learn from. Record other tasks, or use a sampler without a memory."
         )
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self  # it changes in nothing but a cache and what it has logged
 
     def __repr__(self) -> str:
         return f"TaskMemory({len(self.names)} tasks)"

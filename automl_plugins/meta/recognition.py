@@ -273,9 +273,6 @@ class RecognisedMemory(AlignedMemory):
             self._said = news
             self.logger.log(level, line)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self  # nothing in it ever changes but caches
-
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_opened": {}}  # bundled memories are read again, not pickled
 

@@ -23,6 +23,7 @@ from automl_plugins.meta.dataset import MetaDataset, union_space
 from automl_plugins.meta.tasks import MetaTask, read_meta_features, read_names
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.choices import one_of
+from automl_plugins.spaces.restriction import values_named
 from automl_plugins.spaces.values import ABSENT, reader
 
 from .bundled_memories import LEARNERS, bundled
@@ -286,8 +287,7 @@ def take_conditions(space: ConfigurationSpace, known: Known) -> ConfigurationSpa
         if condition.parent.name not in space:
             continue
         parent = space[condition.parent.name]
-        wanted = condition.values if isinstance(condition, InCondition) else [condition.value]
-        read = reader(parent)
+        read, wanted = reader(parent), values_named(condition)
         if legal := [found for value in wanted if (found := read(value)) is not ABSENT]:
             taken.append(one_of(space[name], parent, legal))
     space.add(taken)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
-from ConfigSpace.conditions import Condition, InCondition
+from ConfigSpace.conditions import Condition
 from ConfigSpace.hyperparameters import CategoricalHyperparameter
 
 from automl_plugins.spaces.ranges import scale_of
@@ -25,6 +25,7 @@ from automl_plugins.spaces.restriction import (
     domain_of,
     restrict_space,
     truth,
+    values_named,
 )
 from automl_plugins.spaces.scales import Steps, floats_within
 from automl_plugins.spaces.values import choices_of
@@ -185,7 +186,7 @@ def _parts(
             )
         # Conditions change only at the values that they name, and behind them. These are legal, so
         # ``floor`` changes no number: it makes 2.0 the whole number that ``Range`` asks for.
-        named = {math.floor(v) for c in conditions for v in _named(c)}
+        named = {math.floor(v) for c in conditions for v in values_named(c)}
         starts = {s for v in named for s in (v, v + 1) if domain.low < s <= domain.high}
         edges = [domain.low, *sorted(starts), int(domain.high) + 1]
         return [Range(low, after - 1) for low, after in pairwise(edges)]
@@ -193,10 +194,6 @@ def _parts(
     for value in domain:
         parts.setdefault(tuple(truth(c, (value,)) for c in conditions), []).append(value)
     return [tuple(values) for values in parts.values()]
-
-
-def _named(condition: Condition) -> Sequence[Any]:
-    return condition.values if isinstance(condition, InCondition) else [condition.value]
 
 
 def _log_size(space: ConfigurationSpace, name: str, domains: Mapping[str, Domain]) -> float:

@@ -6,7 +6,7 @@ An inactive parent satisfies "not equal" and no other condition, as in ConfigSpa
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -107,17 +107,21 @@ _LISTED = (
 )
 
 
+def values_named(clause: Condition | ForbiddenClause) -> Sequence[Any]:
+    """The values that a condition or forbidden clause on one hyperparameter names."""
+    is_set = isinstance(clause, InCondition | ForbiddenInClause)
+    return clause.values if is_set else [clause.value]  # type: ignore[union-attr]
+
+
 def truth(clause: Condition | ForbiddenClause, domain: Domain) -> bool | None:
     """Whether a clause on one hyperparameter holds for all values or for none; None: for some."""
     if isinstance(domain, Range):
         if not isinstance(clause, _LISTED):
             domain = domain.low, domain.high  # the ends decide
         else:
-            is_set = isinstance(clause, InCondition | ForbiddenInClause)
-            values = clause.values if is_set else [clause.value]  # type: ignore[union-attr]
             # A set, for a clause may list a value twice. None inside: "not equal" holds for all
             # values and the others for none. All values inside: the opposite.
-            inside = len({v for v in values if domain.low <= v <= domain.high})
+            inside = len({v for v in values_named(clause) if domain.low <= v <= domain.high})
             differs = isinstance(clause, NotEqualsCondition)
             # Real numbers can be listed only if there is a single one.
             is_listed = isinstance(domain.low, int) or domain.low == domain.high

@@ -130,11 +130,8 @@ def _choose(dataset: MetaDataset, scores: FloatArray, limit: int) -> npt.NDArray
     chosen = dict.fromkeys(common[np.argsort(means[common], kind="stable")][: limit // 2].tolist())
     # Room for the best of every task, whatever the limit.
     most = max(limit, len(chosen) + n_tasks)
-    for configuration in which[order].tolist():
-        if len(chosen) == most:
-            break
-        chosen[configuration] = None
-    return np.sort(list(chosen))
+    chosen |= dict.fromkeys(which[order].tolist())
+    return np.sort(list(chosen)[:most])
 
 
 _LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the median distance between tasks
