@@ -121,18 +121,17 @@ class MetaDataset:
         name = "MetaDataset.from_records"
         check_kind(name, space, ConfigurationSpace | None, "a ConfigurationSpace as space")
         refuse_foreign(name, options, AlignOptions.__annotations__, {})
-        by_name: dict[str, list[TaskRecord]] = {}
-        for record in as_records(records):
-            if len(record):
-                by_name.setdefault(record.name, []).append(record)
-        if not by_name:
+        found = [record for record in as_records(records) if len(record)]
+        if not found:
             raise ValueError("There are no runs to learn from: every task is empty.")
+        if space is not None:
+            found = respell(space, found)
+        by_name: dict[str, list[TaskRecord]] = {}
+        for record in found:
+            by_name.setdefault(record.name, []).append(record)
         every = [record for group in by_name.values() for record in group]
         if space is None:
             space = union_space(every)
-        elif (named := respell(space, every)) is not every:
-            # From the start: the groups hold the records as they were.
-            return cls.from_records(named, space, **options)
         vector_space = VectorSpace(space)
         known = [_describe(name, group) for name, group in by_name.items()]
         full = [list(map(_at_full_budget, group)) for group in by_name.values()]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from operator import is_
 from typing import Any
 
 import numpy as np
@@ -102,8 +101,8 @@ def _before_known(name: str, known: Collection[str]) -> str:
     return "" if _OF_VALUES.intersection(last) else found
 
 
-def respell(names: Iterable[str], records: Sequence[TaskRecord]) -> Sequence[TaskRecord]:
-    """The records, with their hyperparameters called as in ``names``; themselves if they are."""
+def respell(names: Iterable[str], records: Iterable[TaskRecord]) -> list[TaskRecord]:
+    """The records, with their hyperparameters called as in ``names``."""
     names = list(names)
     spaces: dict[Any, ConfigurationSpace] = {}  # records of one memory share theirs
     found = []
@@ -123,7 +122,7 @@ def respell(names: Iterable[str], records: Sequence[TaskRecord]) -> Sequence[Tas
             space = spaces[key]
         runs = [{new.get(name, name): value for name, value in run.items()} for run in runs]
         found.append(replace(record, configurations=runs, space=space))
-    return records if all(map(is_, found, records)) else found
+    return found
 
 
 @np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
