@@ -16,16 +16,13 @@ import json
 import lzma
 import os
 import re
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
-from zipfile import BadZipFile, ZipFile
 
 import numpy as np
-import numpy.typing as npt
 
 from automl_plugins._arguments import check_integer
 from automl_plugins.addresses import as_path, refuse_folder, replacing
@@ -55,14 +52,11 @@ _PARTS = 2**22  # lists and objects in it: the smallest take thirty times the me
 _XZ = b"\xfd7zXZ\x00"
 _XZ_MEMORY = 2**27  # bytes that decompressing may take; our own files take 9 MB
 _PRESET = 1  # of xz: eight times as fast as the usual 6, for a tenth more
-_LARGEST_ARRAYS = 2**30  # bytes
 _DIGEST = 16  # bytes
 _HEAD_BYTES = 64  # of a file, in which the digest is
 _HEAD = re.compile(rb'\{"digest":"([^"]*)",')
 # What reading anything but our own data may raise.
 DAMAGE = (LookupError, TypeError, ValueError, AttributeError, RecursionError, ArithmeticError)
-# The same of an npz file; RuntimeError where an entry seems encrypted, or packed by no known way.
-_ZIP_DAMAGE = (BadZipFile, zlib.error, EOFError, LookupError, MemoryError, OSError, RuntimeError)
 
 
 @dataclass(frozen=True)
@@ -211,21 +205,6 @@ def _excess(data: bytes) -> str:
     if data.count(b"[") + data.count(b"{") > _PARTS:
         return f"more than {_PARTS} lists and objects, or brackets in texts"
     return ""
-
-
-def read_arrays(file: IO[bytes]) -> dict[str, npt.NDArray[Any]]:
-    """The arrays by name of an npz file; ValueError for a damaged one, objects, or too much."""
-    try:
-        with ZipFile(file) as archive:
-            size = sum(entry.file_size for entry in archive.infolist())
-            if size > _LARGEST_ARRAYS:
-                raise ValueError(f"{size >> 20} MB of arrays, {_LARGEST_ARRAYS >> 20} MB at most")
-            return {
-                name.removesuffix(".npy"): np.lib.format.read_array(archive.open(name))
-                for name in archive.namelist()
-            }
-    except _ZIP_DAMAGE as error:
-        raise ValueError(f"it is not an npz file, or damaged ({error})") from error
 
 
 def _refuse(constant: str) -> float:

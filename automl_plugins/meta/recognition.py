@@ -99,9 +99,7 @@ def recognise(space: VectorSpace) -> Recognition:
     known = {learner: match for learner, match in found.items() if match is not None}
     most = max((match.rank for match in known.values()), default=None)
     best = {learner: match for learner, match in known.items() if match.rank == most}
-    if all(match.of_library in _OF_NETWORKS for match in best.values()):
-        best = {}
-    if not best:
+    if not best or all(match.of_library in _OF_NETWORKS for match in best.values()):
         line = (
             "The search space is that of no learner with a bundled memory"
             f" ({', '.join(LEARNERS)}): the search continues without one."

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, fields
 from numbers import Real
-from typing import Any, Self, get_args
+from typing import IO, Any, Self, get_args
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +40,7 @@ from automl_plugins.meta.factorization.training import (
     pipeline_means,
     principal_components,
 )
-from automl_plugins.meta.files import DAMAGE, read_arrays
+from automl_plugins.meta.files import DAMAGE
 from automl_plugins.meta.plain import plain_item
 
 _SINGLE = 4_000_000  # entries from which the matrix is kept in single precision
@@ -47,6 +49,9 @@ _SINGLE = 4_000_000  # entries from which the matrix is kept in single precision
 FORMAT, VERSION = "automl_plugins.MatrixFactorization", 1
 _PARAMETERS = [field.name for field in fields(Parameters)]
 _PRIOR = [field.name for field in fields(ScalePrior)]
+_LARGEST_FILE = 2**30  # bytes, unpacked
+# What unpacking may raise; RuntimeError if an entry seems encrypted, or packed by no known way.
+_ZIP_DAMAGE = (BadZipFile, zlib.error, EOFError, LookupError, MemoryError, OSError, RuntimeError)
 
 
 class FactorizationFileError(ValueError):
@@ -274,7 +279,7 @@ class MatrixFactorization(Schedule, BaseEstimator):  # type: ignore[misc]
         """
         try:
             with as_path(path).open("rb") as file:
-                arrays = read_arrays(file)
+                arrays = _read_arrays(file)
             header = json.loads(str(arrays["header"]))
             if header["format"] != FORMAT or not isinstance(header["version"], int):
                 raise FactorizationFileError(
@@ -369,6 +374,21 @@ class MatrixFactorization(Schedule, BaseEstimator):  # type: ignore[misc]
             if not isinstance(value, Real) or not 0.0 <= float(value) < 1.0:
                 raise ValueError(f"{name} must lie in [0, 1), got {value!r}.")
         check_finite("learning_rate", self.learning_rate, positive=True)
+
+
+def _read_arrays(file: IO[bytes]) -> dict[str, npt.NDArray[Any]]:
+    """The arrays by name of an npz file; ValueError for a damaged one, objects, or too much."""
+    try:
+        with ZipFile(file) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+            if size > _LARGEST_FILE:
+                raise ValueError(f"{size >> 20} MB of arrays, {_LARGEST_FILE >> 20} MB at most")
+            return {
+                name.removesuffix(".npy"): np.lib.format.read_array(archive.open(name))
+                for name in archive.namelist()
+            }
+    except _ZIP_DAMAGE as error:
+        raise ValueError(f"it is not an npz file, or damaged ({error})") from error
 
 
 def _matrix(Y: npt.ArrayLike) -> FloatArray:
