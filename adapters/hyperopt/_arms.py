@@ -23,7 +23,7 @@ from automl_plugins.arrays import FloatArray
 from automl_plugins.bandits.model_weights import check_rule, model_weights, weights_by_option
 from automl_plugins.bandits.policy import weights_from_numbers
 from automl_plugins.records.trial import as_number
-from automl_plugins.spaces.cells import check_parts, partition
+from automl_plugins.spaces.cells import Cell, check_parts, partition
 from automl_plugins.spaces.restriction import Domain as Domain_
 from automl_plugins.spaces.restriction import Range, domain_of, holds, restrict_space
 from automl_plugins.spaces.values import to_values
@@ -133,7 +133,7 @@ class ArmSpace:
     Args:
         known: The search space.
         space: The same as a ``ConfigurationSpace``, without options of probability zero.
-        arms: Name, restrictions and the arm's part of ``space``, for each arm.
+        cells: The parts of ``space`` that are the arms.
         choice, notes: See ``Arms``.
 
     Attributes:
@@ -144,27 +144,28 @@ class ArmSpace:
         self,
         known: PyllSpace,
         space: ConfigurationSpace,
-        arms: Sequence[tuple[str, Mapping[str, Part], ConfigurationSpace | None]],
+        cells: Iterable[Cell],
         *,
         choice: str = "",
         notes: Sequence[str] = (),
     ) -> None:
         self.known, self.space = known, space
         self.place: Place | None = None
-        self.exprs = [restrict(known.expr, parts) for _, parts, _ in arms]
+        self.exprs: list[Any] = []
         self._grids: list[tuple[ConfigurationSpace, FloatArray] | None] = []
         self._listed: dict[int, list[Values]] = {}
         self._domains: dict[int, ArmDomain] = {}
         self._views: WeakKeyDictionary[Trials, dict[int, View]] = WeakKeyDictionary()
-        found = []
-        for (name, parts, left), expr in zip(arms, self.exprs, strict=True):
-            grid = None
+        arms = []
+        for cell in cells:
+            parts = {name: _part(known, space, name, d) for name, d in cell.domains.items()}
+            expr = restrict(known.expr, parts)
             # Hyperopt draws beyond the translated range of a normal distribution.
-            if left is not None and not unbounded(expr, known):
-                grid = VectorSpace(left).enumerate(_MOST)
-            self._grids.append(None if left is None or grid is None else (left, grid))
-            found.append(Arm(name, parts, labels(expr), None if grid is None else len(grid)))
-        self.arms = Arms(tuple(found), choice, tuple(notes))
+            grid = None if unbounded(expr, known) else VectorSpace(cell.space).enumerate(_MOST)
+            self.exprs.append(expr)
+            self._grids.append(None if grid is None else (cell.space, grid))
+            arms.append(Arm(cell.name, parts, labels(expr), None if grid is None else len(grid)))
+        self.arms = Arms(tuple(arms), choice, tuple(notes))
 
     def grid(self, number: int) -> list[Values]:
         """All configurations of an arm, values by label; empty if there are too many."""
@@ -275,15 +276,16 @@ def arms_of(
 def branches(known: PyllSpace, label: str | None = None) -> ArmSpace:
     """An arm for each option of a choice with a probability above zero."""
     choice, space = root_choice(known, label), _possible(known)
-    left, arms, never = domain_of(space[choice]), [], []
-    named = zip(option_names(known, choice), known.options[choice], strict=True)
-    for index, (name, option) in enumerate(named):
+    left, found, never = domain_of(space[choice]), [], []
+    for name, option in zip(option_names(known, choice), known.options[choice], strict=True):
         if holds(left, option):  # not ``in``, to which 1 and True are the same
-            arms.append((name, {choice: (index,)}, restrict_space(space, {choice: (option,)})))
+            part = restrict_space(space, {choice: (option,)})
+            assert part is not None  # of what is possible nothing is forbidden
+            found.append(Cell(name, {choice: (option,)}, part))
         else:
             never.append(name)
     notes = [f"Left out, since their probability is zero: {', '.join(never)}."] if never else []
-    return ArmSpace(known, space, arms, choice=choice, notes=notes)
+    return ArmSpace(known, space, found, choice=choice, notes=notes)
 
 
 def cells(known: PyllSpace, split: Split, max_arms: int) -> ArmSpace:
@@ -306,11 +308,7 @@ def cells(known: PyllSpace, split: Split, max_arms: int) -> ArmSpace:
         found = partition(space, vary, max_arms=max_arms)
     except ValueError as error:
         raise ValueError(f"split={split!r}: {' '.join([str(error), *notes])}") from None
-    arms = []
-    for cell in found:
-        parts = {name: _part(known, space, name, d) for name, d in cell.domains.items()}
-        arms.append((cell.name, parts, cell.space))
-    return ArmSpace(known, space, arms, notes=(*found.notes, *notes))
+    return ArmSpace(known, space, found, notes=(*found.notes, *notes))
 
 
 def unbounded(expr: Any, known: PyllSpace) -> set[str]:
