@@ -23,7 +23,7 @@ from automl_plugins.arrays import FloatArray
 from automl_plugins.bandits.model_weights import check_rule, model_weights, weights_by_option
 from automl_plugins.bandits.policy import weights_from_numbers
 from automl_plugins.records.trial import as_number
-from automl_plugins.spaces.cells import Cell, check_parts, partition
+from automl_plugins.spaces.cells import Cell, check_split, partition
 from automl_plugins.spaces.restriction import Domain as Domain_
 from automl_plugins.spaces.restriction import Range, domain_of, holds, restrict_space
 from automl_plugins.spaces.values import to_values
@@ -293,7 +293,7 @@ def cells(known: PyllSpace, split: Split, max_arms: int) -> ArmSpace:
 
     Normal distributions are not split: Hyperopt has no truncated ones.
     """
-    check_parts("split", split)
+    check_split(split, max_arms)
     space, every = _possible(known), labels(known.expr)
     pieces = dict(split) if isinstance(split, Mapping) else dict.fromkeys(every, split)
     if unknown := [name for name in pieces if name not in every]:

@@ -15,7 +15,7 @@ import logging
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from typing import Any
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from hyperopt import Domain, Trials, rand, tpe
 
-from automl_plugins._arguments import check_budget, level_of_caller
+from automl_plugins._arguments import check_budget, check_kind, level_of_caller
 from automl_plugins.bandits.confidence import policy_or_default
 from automl_plugins.bandits.model_weights import draw_weighted
 from automl_plugins.bandits.policy import ArmChoice, Policy
@@ -32,6 +32,7 @@ from automl_plugins.bandits.report import describe_dropped_best, describe_round
 from automl_plugins.bandits.successive_filtering import PAPER, Score, SuccessiveFiltering
 from automl_plugins.formats import format_budget
 from automl_plugins.proposers.explanation import ArmFacts
+from automl_plugins.spaces.cells import check_split
 from automl_plugins.streams import Streams
 
 from ._arms import Arms, ArmSpace, Split, Weights, arms_of, option_weights
@@ -298,6 +299,7 @@ class Boasf(ArmMethod):
             there are many; for the rest see ``bandits.SuccessiveFiltering.paper``.
 
     Raises:
+        TypeError: For an argument of the wrong type.
         ValueError: For an argument outside its range, or a space without arms.
 
     Example::
@@ -330,6 +332,11 @@ class Boasf(ArmMethod):
                 "label= makes the options of a choice the arms, split= makes cells of the whole"
                 " space the arms: give one of them."
             )
+        if self.split is not None:
+            check_split(self.split, self.max_arms)
+        # Here, for the cost is asked for when the first trial has been evaluated.
+        allowed = "None, a key of the result, or a function of the result"
+        check_kind("cost", self.cost, str | Callable | None, allowed)
         if self.paper:
             # A default that was given is no change: it cannot be told from one that was not.
             defaults = {field.name: field.default for field in fields(self)}

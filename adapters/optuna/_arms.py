@@ -21,9 +21,8 @@ from optuna.distributions import (
 )
 from optuna.trial import FrozenTrial, TrialState
 
-from automl_plugins._arguments import check_integer
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
-from automl_plugins.spaces.cells import Partition, check_parts, describe_cell, partition
+from automl_plugins.spaces.cells import Partition, check_split, describe_cell, partition
 from automl_plugins.spaces.restriction import Domain, Range
 
 from . import _private
@@ -208,10 +207,7 @@ class Split:
     max_arms: int = 32
 
     def __post_init__(self) -> None:
-        check_parts("split", self.parts)
-        if not self.parts:
-            raise ValueError("split is empty: name at least one parameter, such as {'x': 2}.")
-        check_integer("max_arms", self.max_arms, 2)
+        check_split(self.parts, self.max_arms)
 
     @property
     def key(self) -> str:

@@ -85,6 +85,14 @@ def check_parts(name: str, parts: Any) -> None:
         check_integer(f"{name}[{parameter!r}]", number, 2)
 
 
+def check_split(parts: Any, max_arms: Any) -> None:
+    """Check how a user splits a space: see ``partition``, whose ``k`` is called ``split``."""
+    check_parts("split", parts)
+    if not parts:
+        raise ValueError("split is empty: name at least one parameter, such as {'x': 2}.")
+    check_integer("max_arms", max_arms, 2)
+
+
 def partition(
     space: ConfigurationSpace, k: int | Mapping[str, int] = 2, *, max_arms: int = 32
 ) -> Partition:

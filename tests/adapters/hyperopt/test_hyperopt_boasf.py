@@ -342,6 +342,9 @@ def test_more_arms_than_evaluations_is_warned_of() -> None:
         ({"max_evals": 9, "reward_range": "ab"}, "reward_range must be two different finite"),
         ({"max_evals": 5, "n_workers": 2}, "n_workers=2 needs an executor="),
         ({"max_evals": 5, "where": hp.uniform("x", 0, 1)}, "split=2"),
+        ({"max_evals": 5, "split": 1}, "split must be an integer >= 2, got 1"),
+        ({"max_evals": 5, "split": {}}, "split is empty: name at least one parameter"),
+        ({"max_evals": 5, "split": 2, "max_arms": 1}, "max_arms must be an integer >= 2, got 1"),
     ],
 )
 def test_bad_arguments_are_refused_before_anything_is_evaluated(
@@ -352,6 +355,21 @@ def test_bad_arguments_are_refused_before_anything_is_evaluated(
 
     with pytest.raises(ValueError, match=message):
         search(never, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"split": 2, "max_arms": "x"}, "max_arms must be an integer >= 2, got 'x'"),
+        ({"split": {"x": 2.5}}, r"split\['x'\] must be an integer >= 2, got 2.5"),
+        ({"cost": 3}, "cost takes None, a key of the result, or a function .*; got 3"),
+    ],
+)
+def test_options_of_another_type_are_refused_when_they_are_given(
+    options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(TypeError, match=message):
+        boasf(max_evals=5, **options)
 
 
 # --- cells --------------------------------------------------------------------------------
