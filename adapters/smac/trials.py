@@ -292,7 +292,8 @@ def _read_file(file: Path) -> Run:
             raise ValueError("it is being written")
         for key in history:
             history.get_config(key.config_id)
-    return _describe(history, space, known)
+    with _intact(scenario_file):
+        return _describe(history, space, known)
 
 
 def _read_object(file: Path) -> dict[str, Any]:

@@ -77,9 +77,9 @@ def without_space(root: Path) -> Path:
     return folder
 
 
-def damaged(file: str) -> Callable[[Path], Path]:
+def damaged(file: str, text: str = '{"stats": {') -> Callable[[Path], Path]:
     def make(root: Path) -> Path:
-        (folder := stored(root, "bad")).joinpath(file).write_text('{"stats": {')
+        (folder := stored(root, "bad")).joinpath(file).write_text(text)
         return folder
 
     return make
@@ -96,6 +96,14 @@ UNFIT: dict[str, tuple[Callable[[Path], Path], str]] = {
     "damaged runs": (damaged("runhistory.json"), "runhistory.json is not valid JSON"),
     "damaged space": (damaged("configspace.json"), "configspace.json is not what SMAC 2 writes"),
     "damaged scenario": (damaged("scenario.json"), "scenario.json is not valid JSON"),
+    "scenario without facts": (
+        damaged("scenario.json", '{"name": "bad", "_meta": null}'),
+        "scenario.json is not what SMAC 2 writes",
+    ),
+    "scenario of another kind": (
+        damaged("scenario.json", '{"name": 3}'),
+        "scenario.json is not what SMAC 2 writes",
+    ),
 }
 
 
