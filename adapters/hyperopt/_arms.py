@@ -298,7 +298,8 @@ def cells(known: PyllSpace, split: Split, max_arms: int) -> ArmSpace:
     pieces = dict(split) if isinstance(split, Mapping) else dict.fromkeys(every, split)
     if unknown := [name for name in pieces if name not in every]:
         raise ValueError(f"split: no label {unknown[0]!r}; there are {', '.join(every)}.")
-    whole = [name for name in pieces if name in unbounded(known.expr, known)]
+    endless = unbounded(known.expr, known)
+    whole = [name for name in pieces if name in endless]
     notes = [f"Not split, since they have no bounds: {', '.join(whole)}."] if whole else []
     if never := [name for name in pieces if name not in space]:
         notes.append(f"Not split, since their probability is zero: {', '.join(never)}.")

@@ -87,8 +87,8 @@ def choices(expr: Any) -> dict[str, Choice]:
     for node in nodes(expr):
         if (label := find_switched(node)) is not None:
             # An ``hp.randint`` may be the index of several switches: the longest has all options.
-            each = (found.get(label), Choice(label, node))
-            found[label] = max(filter(None, each), key=lambda choice: len(choice.options))
+            choice = Choice(label, node)
+            found[label] = max(found.get(label, choice), choice, key=lambda c: len(c.options))
     return found
 
 

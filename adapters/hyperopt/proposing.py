@@ -130,7 +130,7 @@ class ProposerAlgorithm(Algorithm[P]):
         searched = source_of_view(trials)
         # ``fmin`` may continue trials that are in the memory, too.
         own = next((name for name, source in named.items() if source is searched), None)
-        # With ``own``, for each search of this space has another memory: that without itself.
+        # With ``own``: the memory of a search leaves out its own trials.
         key = tuple(sorted((n, _identity(value)) for n, value in options.items())), own
         known = self._searches.setdefault(domain, {})
         if key not in known:
@@ -182,9 +182,9 @@ class NamedTrials:
     """Trials of earlier searches by name of their task, which are read as a store is.
 
     Attributes:
-        trials: The trials, and records of searches of other frameworks among them.
-        known: The search space; in an arm it is the arm.
-        place: Where the arm lies in the space of the trials, of which it gets its own.
+        trials: The trials; records of other frameworks may be among them.
+        known: The search space; inside an arm the space of the arm.
+        place: Where the arm lies in the space of the trials: only those of the arm are read.
     """
 
     trials: Mapping[str, Trials | TaskRecord]
@@ -259,7 +259,7 @@ def _trials_by_name(memory: Any) -> Mapping[str, Any] | None:
 
 
 def _read_others(memory: Any) -> Any:
-    """Sources by name, all read but trials, whose space ``fmin`` tells; else as they are."""
+    """Read sources by name, but trials, whose space is not known yet; else return it as it is."""
     if not _is_by_name(memory) or all(isinstance(s, Trials) for s in memory.values()):
         return memory
     read: dict[str, Trials | TaskRecord] = {}

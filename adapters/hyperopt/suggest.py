@@ -248,7 +248,7 @@ class View:
 
 
 #: The trials of which others are a view. Weak on both sides, for views are cached by their source:
-#: one that held it would keep it, and so itself, in the cache.
+#: a view that held its source would keep both in that cache for ever.
 _SOURCES: WeakKeyDictionary[Trials, ref[Trials]] = WeakKeyDictionary()
 
 

@@ -252,8 +252,6 @@ class TrialReader:
             return np.where(np.isnan(entries), math.inf, entries)
         legal = np.array([min(max(v, hyperparameter.lower), hyperparameter.upper) for v in values])
         ends = np.asarray(hyperparameter.to_vector(legal))
-        if not len(values):
-            return ends
         numbers = np.array(values)  # of normal distributions, too, which are unbounded
         # A number <= 0 has no logarithm: it counts as the lower end.
         numbers = np.where(numbers > 0, numbers, legal) if hyperparameter.log else numbers

@@ -145,18 +145,19 @@ class Facade(HyperparameterOptimizationFacade):
         )
 
     def ask(self) -> TrialInfo:
-        """That of SMAC; whoever asks evaluates the trial."""
+        """SMAC's next trial; whoever asks for it evaluates it."""
         self._asked.append(trial := super().ask())
         return trial
 
 
 class _Loop(SMBO):
-    """That of SMAC, but trials that were interrupted, which it leaves running, come first.
+    """SMAC's loop, except that interruptions lose nothing.
 
-    Those that were ``asked`` for, or that workers of Dask still run, do not. A search that was
-    interrupted while it looked for a configuration looks again, where SMAC would end it. A run is
-    continued with other limits or workers, in a folder that was moved, and after its memory has
-    changed, too (see ``continuing``), where SMAC would ask at the keyboard what to do with it.
+    * Trials that were interrupted come first; SMAC leaves them running. Those that were ``asked``
+      for, or that workers of Dask still run, have not been interrupted.
+    * A search that was interrupted while it looked for a configuration looks again; SMAC ends it.
+    * A run continues also with other limits or workers, in a folder that was moved, and after its
+      memory has changed (see ``continuing``); SMAC asks at the keyboard what to do with it.
     """
 
     def __init__(self, asked: list[TrialInfo], **parts: Any) -> None:
@@ -168,7 +169,7 @@ class _Loop(SMBO):
         self._trials = self._trial_generator  # that of the intensifier, without ``_take``
 
     def _initialize_state(self) -> None:
-        """That of SMAC, which compares the scenario with the file of the run that is there."""
+        """Continue the run in the folder if ``continuation`` allows it; else as SMAC does."""
         scenario, found = self._scenario, None
         if not self._overwrite and self.exists(folder := scenario.output_directory):
             known = Scenario.load(folder)
@@ -191,21 +192,21 @@ class _Loop(SMBO):
         if found is not None and found.design is not None:
             _logger.info("The suggestions are others than when the run began: it keeps its own.")
             self._intensifier.config_selector._initial_design_configs = found.design
-        origins = [config.origin or "" for config in self._runhistory.get_configs()]
-        searched = any(origin.startswith(_SEARCHED) for origin in origins)
-        if found is not None and found.resized and searched:
-            # The initial design has been evaluated. One of another size may have other points.
-            self._intensifier.config_selector._initial_design_configs = []
+        if found is not None and found.resized:
+            origins = [config.origin or "" for config in self._runhistory.get_configs()]
+            if any(origin.startswith(_SEARCHED) for origin in origins):
+                # The initial design has been evaluated. One of another size may have other points.
+                self._intensifier.config_selector._initial_design_configs = []
         # It may have been saved as finished within lower limits.
         self._finished = self._finished and self.budget_exhausted
 
     @property
     def remaining_trials(self) -> int:
-        """That of SMAC, for which interrupted trials have been submitted, and these."""
+        """SMAC's number, and the interrupted trials, which SMAC counts as submitted."""
         return super().remaining_trials + len(self._again)
 
     def reset(self) -> None:
-        """That of SMAC, which forgets all trials; the selector begins anew, too."""
+        """Forget all trials, as SMAC does; the selector begins anew, too."""
         # SMAC's setter asks the selector for a new iterator.
         self._intensifier.config_selector = self._intensifier.config_selector
         super().reset()
@@ -237,8 +238,9 @@ class _Loop(SMBO):
             raise
 
     def tell(self, info: TrialInfo, value: TrialValue, save: bool = True) -> None:
-        """That of SMAC, which takes some pickled copies of what it asked for as other trials."""
-        # With integers on a log scale, or normal distributions, ConfigSpace finds them unequal.
+        """Take a result, also one of a pickled copy of the trial that was asked for."""
+        # SMAC may take the copy for another trial: with integers on a log scale, or normal
+        # distributions, ConfigSpace finds the two configurations unequal.
         if not self._runhistory.has_config(info.config):
             values = dict(info.config)
             running = (trial.config for trial in self._runhistory.get_running_trials())
@@ -257,7 +259,7 @@ class _Loop(SMBO):
         return super().optimize(**options)
 
     def validate(self, config: Configuration, *, seed: int | None = None) -> Any:
-        """That of SMAC, which does not wait for workers of Dask, and averages no costs at all."""
+        """The mean cost, as in SMAC, but it waits for the workers of Dask, which SMAC does not."""
         if not isinstance(self._runner, DaskRunner):
             return super().validate(config, seed=seed)
         seed = self._scenario.seed if seed is None else seed

@@ -21,14 +21,14 @@ SUGGESTED = ", suggested by earlier tasks"
 #: Entry of ``meta`` of a continued run, see ``begun_with``.
 BEGUN = "automl_plugins:begun"
 
-#: What may differ in the scenario of a run that is continued, by name. The run is where it was
-#: found, whatever its folder was called before.
+#: Settings of the scenario that may differ when a run is continued. The folder is the one in which
+#: the run was found, whatever it was called before.
 _MAY_DIFFER = ("n_trials", "walltime_limit", "cputime_limit", "n_workers", "output_directory")
 #: The runner of several workers, as it is stored.
 _DASK = {"name": "DaskParallelRunner"}
-#: What of its initial design, by name in ``meta``: its size follows from the number of trials.
+#: Entries of an initial design that follow from its size, and so from the number of trials.
 _SIZES = ("n_configs", "default_configs", "suggestions")
-#: What follows from a memory, into which others may have recorded since the run began.
+#: Entries that follow from a memory, into which others may have recorded since the run began.
 _ADVISED = (*_SIZES, "additional_configs", "meta_features")
 
 
@@ -36,8 +36,8 @@ class Continuation(NamedTuple):
     """How a run is continued whose scenario is not that of its file."""
 
     begun: dict[str, Any]  # see ``begun_with``
-    resized: bool  # its initial design has another size, which follows from the limits
-    design: list[Configuration] | None  # to be evaluated instead of that of the scenario
+    resized: bool = False  # its initial design has another size, which follows from the limits
+    design: list[Configuration] | None = None  # to be evaluated instead of the scenario's
 
 
 def continuation(scenario: Scenario, known: Scenario) -> Continuation | None:
@@ -58,15 +58,15 @@ def continuation(scenario: Scenario, known: Scenario) -> Continuation | None:
     begun, new = begun_with(known), design_of(scenario)
     first = begun["initial_design"]
     if new == first:
-        return Continuation(begun, False, None)
+        return Continuation(begun)
     if scenario.n_trials != begun["n_trials"] and _is_resized(new, first):
-        return Continuation(begun, True, None)
+        return Continuation(begun, resized=True)
     if not _is_advised_anew(new, first):
         return None
     if _configurations(new) == _configurations(first):
-        return Continuation(begun, False, None)
+        return Continuation(begun)
     try:
-        return Continuation(begun, False, _rebuild(first, scenario.configspace))
+        return Continuation(begun, design=_rebuild(first, scenario.configspace))
     except ValueError:  # a file that somebody has changed
         return None
 
@@ -107,11 +107,11 @@ def _is_advised_anew(new: Mapping[str, Any], first: Mapping[str, Any]) -> bool:
     """Whether two designs differ only in what they have from a memory."""
     if not ("suggestions" in new and "suggestions" in first and _agree(new, first, _ADVISED)):
         return False
-    # Without any in the memory those of the task are not computed.
+    # Those of the task are computed only if the memory has meta-features.
     described = [design.get("meta_features") for design in (new, first)]
     if all(described) and described[0] != described[1]:
         return False
-    # An additional configuration that is suggested, too, is no additional one.
+    # A configuration that is suggested by now is not listed as an additional one any more.
     return all(
         config in _configurations(other)
         for design, other in ((new, first), (first, new))

@@ -341,12 +341,12 @@ class AutoFacade(GBQRFacade):
 
 #: Keywords of SMAC's facades.
 _PARTS = getfullargspec(HyperparameterOptimizationFacade).kwonlyargs
-#: Arguments of other samplers that are a scenario's here.
+#: Arguments of other samplers, and where SMAC has them.
 _OF_SCENARIO = {
     **dict.fromkeys(("seed", "n_trials", "n_workers"), "an argument of Scenario"),
     "cost": "SMAC measures the seconds: per_second=True",
 }
-#: What each part is, by name.
+#: The class of each part, by its keyword.
 _KINDS: dict[str, type] = {
     "model": AbstractModel,
     "acquisition_function": AbstractAcquisitionFunction,
