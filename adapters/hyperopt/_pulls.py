@@ -21,6 +21,7 @@ from automl_plugins.records.trial import Status, Trial, as_number, oldest_runnin
 from ._arms import Arms, Split, arms_of
 from ._private import all_documents
 from ._pyll import active_among
+from .space import refuse_general
 from .trials import (
     FINISHED,
     UNFINISHED,
@@ -239,7 +240,7 @@ def arm_report(
         cost: See ``boasf``; None is that of the search if it was a key of the result.
 
     Raises:
-        TypeError: For anything but trials.
+        TypeError: For anything but trials, or a ``ConfigurationSpace``.
         ValueError: If the space has no such choice, is needed, or is not that of the trials.
     """
     check_trials("arm_report", trials)
@@ -249,6 +250,7 @@ def arm_report(
     if search is not None:
         arms = Arms.from_dict(search["arms"])
     elif space is not None:
+        refuse_general("arm_report", space)
         domain = Domain(None, space, pass_expr_memo_ctrl=False)
         arms = arms_of(domain, label=label, split=split, max_arms=max_arms).arms
     else:

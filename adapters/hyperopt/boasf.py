@@ -31,6 +31,7 @@ from ._pulls import Cost
 from ._pyll import choices, labels
 from ._run import EarlyStop, Pool, Run, Workers
 from .algos import Boasf, boasf
+from .space import refuse_general
 from .suggest import Suggest
 from .trials import check_labels, check_trials, values_of
 
@@ -120,6 +121,7 @@ def boasf_fmin(
     validate_timeout(timeout)
     validate_loss_threshold(loss_threshold)
     workers = _workers(executor, n_workers)
+    refuse_general("boasf_fmin", space)
     if isinstance(space, str) and space == "annotated":
         fn, space = _read_annotations(fn)
     domain = Domain(fn, space, pass_expr_memo_ctrl=pass_expr_memo_ctrl)

@@ -225,6 +225,14 @@ def is_space(thing: Any) -> bool:
         return False
 
 
+def refuse_general(function: str, space: Any) -> None:
+    """Raise TypeError for a ``ConfigurationSpace``, which is a constant to pyll."""
+    if isinstance(space, ConfigurationSpace):
+        raise TypeError(
+            f"{function} takes a space of Hyperopt; expression makes one of a ConfigurationSpace."
+        )
+
+
 @np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
 def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
     """A Hyperopt search space as a ``ConfigurationSpace``, conditions included.
@@ -238,10 +246,7 @@ def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
             another hyperparameter, a switch on anything but ``hp.choice`` or ``hp.randint``.
         TypeError: For a ``ConfigurationSpace``.
     """
-    if isinstance(space, ConfigurationSpace):
-        raise TypeError(
-            "translate takes a space of Hyperopt; expression makes one of a ConfigurationSpace."
-        )
+    refuse_general("translate", space)
     expr = pyll.as_apply(space)
     foreign = foreign_switches(expr)
     if foreign and not lenient:

@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from automl_plugins.adapters.hyperopt import bandit, boasf, gbqr, translate
+from automl_plugins.adapters.hyperopt import (
+    arm_report,
+    bandit,
+    boasf,
+    boasf_fmin,
+    gbqr,
+    translate,
+)
 from automl_plugins.adapters.hyperopt._pyll import labels, restrict
 from automl_plugins.adapters.hyperopt.space import is_space
 from ConfigSpace import Configuration, ConfigurationSpace
@@ -540,3 +547,15 @@ def test_multiples_are_those_of_the_page_on_conversions(q: float) -> None:
             continue  # one number in the middle of two multiples
         drawn = quniform(low, high, q, rng=np.random.default_rng(0), size=20_000)
         assert (drawn.min(), drawn.max()) == (first * q, last * q)
+
+
+@pytest.mark.parametrize("name", ["translate", "boasf_fmin", "arm_report"])
+def test_a_space_of_configspace_is_refused_with_the_way_to_translate_it(name: str) -> None:
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    calls: dict[str, Callable[[], Any]] = {
+        "translate": lambda: translate(space),
+        "boasf_fmin": lambda: boasf_fmin(lambda _: 0.0, space, max_evals=2),
+        "arm_report": lambda: arm_report(Trials(), space),
+    }
+    with pytest.raises(TypeError, match=f"^{name} takes a space of Hyperopt; expression makes"):
+        calls[name]()
