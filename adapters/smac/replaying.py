@@ -64,7 +64,7 @@ def optimizer(
 
     Raises:
         ValueError: For an unknown name, or arguments that the replay sets.
-        TypeError: For anything but a facade class, or a part that it does not take.
+        TypeError: For anything but a facade class, or a part or setting that is not known.
     """
     if isinstance(facade, str):
         facade = _find_facade(facade)
@@ -73,6 +73,7 @@ def optimizer(
     extra = dict(scenario or {})
     if taken := sorted({*extra} & {*_SCENARIO_OF_THE_REPLAY} | {*parts} & {*_PARTS_OF_THE_REPLAY}):
         raise ValueError(f"{', '.join(taken)} cannot be given: the replay sets them.")
+    check_call("Scenario", "settings", Scenario, None, **extra)
     check_call(facade.__name__, "parts", facade, None, **parts)
     if (check_parts := getattr(facade, "check_parts", None)) is not None:
         check_parts({name: part for name, part in parts.items() if not isinstance(part, type)})

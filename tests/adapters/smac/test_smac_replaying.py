@@ -269,6 +269,8 @@ def test_facades_and_parts_are_checked() -> None:
         assert optimizer(name).facade.__name__ in vars(smac)
     with pytest.raises(ValueError, match=r"No facade 'Randon' in smac, which has .*RandomFacade"):
         optimizer("Randon")
+    with pytest.raises(TypeError, match=r"Scenario does not take .*crash_costs"):
+        optimizer("Random", scenario={"crash_costs": 3.0})
     with pytest.raises(TypeError, match=r"RandomFacade does not take .*modle"):
         optimizer("Random", modle=None)
     with pytest.raises(
