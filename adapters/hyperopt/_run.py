@@ -91,7 +91,7 @@ class Run:
     def run_to_the_end(self) -> None:
         """Ask, evaluate and tell until the budget is spent or something else ends it."""
         start, pool = time.monotonic(), self.pool
-        shown = self._show_progress()
+        shown = self._measure_progress()
         error: Exception | None = None
         with self.progress(initial=shown, total=self.method.filtering.budget) as bar:
             try:
@@ -116,7 +116,7 @@ class Run:
                         self._stopped = True
                         self._withdraw()
                     bar.postfix = f"best loss: {self._read().best}"
-                    shown, before = self._show_progress(), shown
+                    shown, before = self._measure_progress(), shown
                     bar.update(shown - before)
             finally:  # after an interruption, too: trials that wait are new ones again
                 self._withdraw()
@@ -247,7 +247,7 @@ class Run:
                 " search by the clock."
             )
 
-    def _show_progress(self) -> float:
+    def _measure_progress(self) -> float:
         """The value of the progress bar: seconds or finished trials, at most the budget.
 
         The last evaluations may exceed the budget in seconds, of which tqdm would warn.

@@ -338,28 +338,29 @@ class RecordedObjective(SearchRecorder):
         known = self._given if space is None else read_space(space)
         if known is None:
             raise ValueError("Trials do not store their search space: pass space=.")
-        groups: dict[str, list[Document]] = {}
-        for document in finished_documents(trials):
-            groups.setdefault(_search(document, known), []).append(document)
-        return sum(
-            self.recorder.add(
-                read_documents(documents, str(self.recorder.task), known),
-                search=search,
-                keys=[_key(document) for document in documents],
-            )
-            for search, documents in groups.items()
-        )
+        return self._add(finished_documents(trials), known)
 
-    def _write(self, expr: Any, trial: Document, result: Any, seconds: float) -> None:
+    def _write(self, expr: Any, running: Document, result: Any, seconds: float) -> None:
         with self.recorder.survive():
-            document = _end(trial, result, seconds)
             # ``fmin`` passes one expression to all trials, which is translated once.
             space = self._given or self._found.get(expr, lambda: read_space(expr))
-            record = read_documents([document], str(self.recorder.task), space)
-            self.recorder.add(record, search=_search(trial, space), keys=[_key(trial)])
+            self._add([_end(running, result, seconds)], space)
+
+    def _add(self, documents: Sequence[Document], known: SearchSpace) -> int:
+        experiments: dict[str, list[Document]] = {}
+        for document in documents:
+            experiments.setdefault(str(document.get("exp_key") or "hyperopt"), []).append(document)
+        return sum(
+            self.recorder.add(
+                read_documents(own, str(self.recorder.task), known),
+                search=search_name(experiment, known.space),
+                keys=[_key(document) for document in own],
+            )
+            for experiment, own in experiments.items()
+        )
 
 
-def _end(trial: Document, result: Any, seconds: float) -> Document:
+def _end(running: Document, result: Any, seconds: float) -> Document:
     """The document as Hyperopt will store it; the result is None if the objective raised."""
     if isinstance(result, float | int | np.number):
         result = {"status": STATUS_OK, "loss": result}
@@ -369,18 +370,14 @@ def _end(trial: Document, result: Any, seconds: float) -> Document:
             known["loss"] = float(known["loss"])
     known["seconds"] = as_seconds(known.get("seconds"), seconds)
     return {
-        **trial,
+        **running,
         "result": known,
         "state": JOB_STATE_ERROR if result is None else JOB_STATE_DONE,
         "refresh_time": datetime.now(UTC).replace(tzinfo=None),  # naive, as Hyperopt's are
     }
 
 
-def _search(trial: Document, known: SearchSpace) -> str:
-    return search_name(str(trial.get("exp_key") or "hyperopt"), known.space)
-
-
-def _key(trial: Document) -> str:
-    result = trial.get("result") or {}
-    facts = (trial["misc"]["vals"], result.get("status"), result.get("loss"), result.get(NOTE))
-    return run_key(trial["tid"], trial.get("book_time"), *facts)
+def _key(document: Document) -> str:
+    result = document.get("result") or {}
+    facts = (document["misc"]["vals"], result.get("status"), result.get("loss"), result.get(NOTE))
+    return run_key(document["tid"], document.get("book_time"), *facts)
