@@ -40,10 +40,15 @@ class Streams:
             if not 0 <= i < 2**32:  # more than one word of the key: (2^32,) would be (0, 1)
                 raise ValueError(f"index must lie in [0, 2^32), got {i}.")
         # A spawn key, not a list of entropy: default_rng([5, 0]) and default_rng(5) coincide.
-        # ``hash`` of a text is another one in each process.
-        key = (zlib.crc32(name.encode()), *index)
+        key = (code_of(name), *index)
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
 
     def integer(self, name: str, *index: int) -> int:
         """A 31-bit seed of stream ``name`` at ``index`` for libraries that want an integer."""
         return int(self.generator(name, *index).integers(2**31))
+
+
+def code_of(text: str) -> int:
+    """A number in [0, 2^32) for a text, the same in every process, unlike that of ``hash``."""
+    # Names may have what UTF-8 cannot write, such as lone surrogates of a file's name.
+    return zlib.crc32(text.encode(errors="surrogatepass"))

@@ -24,10 +24,11 @@ from optuna.trial import FrozenTrial, TrialState
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray
 from automl_plugins.spaces.cells import Partition, check_split, describe_cell, partition
 from automl_plugins.spaces.restriction import Domain, Range
+from automl_plugins.streams import code_of
 
 from . import _private
 from ._steps import steps_of
-from .space import Distributions, code_of, hyperparameter_of, internal_of, stored_choices
+from .space import Distributions, hyperparameter_of, internal_of, stored_choices
 
 # Characters of a key: Optuna's databases hold 512 in the name of an attribute, which has a prefix.
 _LONGEST = 100

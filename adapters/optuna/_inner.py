@@ -15,7 +15,7 @@ from optuna.samplers import BaseSampler, GridSampler, TPESampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from automl_plugins.streams import Streams
+from automl_plugins.streams import Streams, code_of
 
 from . import _private
 from ._arm_memory import Grid
@@ -24,7 +24,7 @@ from ._steps import Numeric
 from ._union import UnionSpace
 from .proposer_sampler import ProposerSampler
 from .seeded_sampler import SeededSampler
-from .space import Distributions, code_of, single_value
+from .space import Distributions, single_value
 
 Factory = Callable[..., BaseSampler]
 Inner = BaseSampler | Factory | None

@@ -27,13 +27,12 @@ from automl_plugins.spaces.choices import categorical, one_of, ordered
 from automl_plugins.spaces.conditions import Rule, as_condition
 from automl_plugins.spaces.values import index_of
 from automl_plugins.spaces.vector_space import VectorSpace
-from automl_plugins.streams import Streams
+from automl_plugins.streams import Streams, code_of
 
 from . import _private
 from ._steps import Numeric, steps_of
 from .space import (
     Distributions,
-    code_of,
     hyperparameter_of,
     internal_of,
     parent_values,

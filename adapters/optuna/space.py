@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
@@ -303,9 +302,6 @@ def value_in(distribution: BaseDistribution, value: Any, *, nearest: bool = Fals
     return float(moved) if near else ABSENT
 
 
-# --- the union space -------------------------------------------------------------------------
-
-
 def stored_choices(distribution: CategoricalDistribution) -> list[int]:
     """The number that Optuna stores for each choice: of equal ones (1, 1.0, True) the first's."""
     choices = distribution.choices
@@ -313,9 +309,3 @@ def stored_choices(distribution: CategoricalDistribution) -> list[int]:
     if all(isinstance(choice, str) for choice in choices) and len(set(choices)) == len(choices):
         return list(range(len(choices)))
     return [int(distribution.to_internal_repr(choice)) for choice in choices]
-
-
-def code_of(text: str) -> int:
-    """A number for a text, the same in every process, unlike that of ``hash``."""
-    # Names may have what UTF-8 cannot write, such as lone surrogates of a file's name.
-    return crc32(text.encode(errors="surrogatepass"))

@@ -8,7 +8,6 @@ import math
 import os
 import sys
 import time
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -21,6 +20,7 @@ from automl_plugins._imports import require
 from automl_plugins.frameworks import Method, Problem
 from automl_plugins.records.search import COLUMNS, Search, search_frame
 from automl_plugins.records.trial import Trial, column_of
+from automl_plugins.streams import code_of
 
 from .csv_files import Journal, Key, check_names, read_runs
 from .simulation import Budget, Evaluation, Simulation, as_method, regret
@@ -263,8 +263,7 @@ def _report_progress(
 
 def search_seed(seed: int, table: str) -> int:
     """Seed of the search on one table."""
-    # ``hash`` of a text is another one in each process.
-    sequence = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(table.encode()),))
+    sequence = np.random.SeedSequence(seed, spawn_key=(code_of(table),))
     return int(sequence.generate_state(1)[0])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,11 @@ def test_tables_do_not_repeat_one_start() -> None:
     assert rows["one"] != rows["two"]
     assert search_seed(0, "one") != search_seed(0, "two") != search_seed(1, "two")
     assert 0 <= search_seed(0, "one") < 2**32
+
+
+def test_a_table_may_be_called_as_any_file() -> None:
+    name = os.fsdecode(b"caf\xe9")  # which UTF-8 cannot write
+    assert set(run(at_random, [table_of(name)])["table"]) == {name}
 
 
 def test_a_search_does_not_depend_on_the_company_it_is_run_in() -> None:
