@@ -58,20 +58,18 @@ class UnionSpace:
     ) -> None:
         ordinal = ordinal or {}
         self.distributions = {n: d for n, d in distributions.items() if not d.single()}
-        # The code of each choice, where it is not the choice's own number.
-        self._ranks: dict[str, FloatArray] = {}
         self._ordered = ordinal.keys()
+        # By name of a categorical, the code of each choice: its rank in the order that is given,
+        # else a number that equal choices share, as they do in Optuna: a model would take them for
+        # two options.
+        self._codes: dict[str, FloatArray] = {}
         self.moving = {n for n, d in self.distributions.items() if d is POSITION}
         for name, distribution in self.distributions.items():
             if name in ordinal:
-                # In the order given; of any other categorical equal choices share a code.
-                self._ranks[name] = _ranks(name, distribution, ordinal[name])
+                self._codes[name] = _ranks(name, distribution, ordinal[name])
             elif isinstance(distribution, CategoricalDistribution):
-                # Equal choices have one number in Optuna, and would else be two options of a
-                # model.
-                kept, codes = np.unique(stored_choices(distribution), return_inverse=True)
-                if len(kept) < len(distribution.choices):
-                    self._ranks[name] = codes.astype(np.float64)
+                _, codes = np.unique(stored_choices(distribution), return_inverse=True)
+                self._codes[name] = codes.astype(np.float64)
         space = ConfigurationSpace()
         with np.errstate(over="ignore"):  # ConfigSpace rounds defaults, however large they are
             space.add([self._hyperparameter(name) for name in self.distributions])
@@ -82,13 +80,12 @@ class UnionSpace:
         self.column = {name: i for i, name in enumerate(self.vectors.names)}
 
     def _hyperparameter(self, name: str) -> Hyperparameter[Any, Any]:
-        if name not in self._ranks:
-            return hyperparameter_of(name, self.distributions[name], listed=False)
-        choices = self.distributions[name].choices  # type: ignore[attr-defined]
-        # Of equal choices, which have one rank, the first.
-        _, first = np.unique(self._ranks[name], return_index=True)
+        distribution = self.distributions[name]
+        if not isinstance(distribution, CategoricalDistribution):
+            return hyperparameter_of(name, distribution, listed=False)
         make = ordered if name in self._ordered else categorical
-        return make(name, [choices[i] for i in first])
+        _, first = np.unique(self._codes[name], return_index=True)
+        return make(name, [distribution.choices[i] for i in first])
 
     def _condition(self, space: ConfigurationSpace, rule: Rule) -> Any:
         if rule.child not in space or rule.parent not in space:
@@ -122,9 +119,7 @@ class UnionSpace:
             out[known] = float(hyperparameter.lower_vectorized)
         elif isinstance(distribution, CategoricalDistribution):
             known &= np.isin(internal, np.arange(len(distribution.choices)))
-            out[known] = internal[known]
-            if name in self._ranks:
-                out[known] = self._ranks[name][internal[known].astype(np.int64)]
+            out[known] = self._codes[name][internal[known].astype(np.int64)]
         else:
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 out[known] = hyperparameter.to_vector(internal[known])
@@ -151,11 +146,8 @@ class UnionSpace:
         """The parameter value of a vector entry, as a builtin."""
         distribution, hyperparameter = self.distributions[name], self.vectors.space[name]
         if isinstance(distribution, CategoricalDistribution):
-            index = int(entry)
-            if name in self._ranks:
-                # Of equal choices the first, as Optuna stores them.
-                index = int(np.flatnonzero(self._ranks[name] == index)[0])
-            return distribution.choices[index]
+            # Of equal choices the first, as Optuna stores them.
+            return distribution.choices[np.flatnonzero(self._codes[name] == int(entry))[0]]
         if (steps := steps_of(distribution)) is not None:
             # By its index, for Optuna takes multiples of the step only. The entry of an enqueued
             # value may lie outside of [0, 1].
