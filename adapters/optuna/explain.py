@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import cast
 
-from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
@@ -15,10 +14,12 @@ from automl_plugins._arguments import check_kind
 from automl_plugins.bandits.report import ArmReport
 from automl_plugins.bandits.successive_filtering import Unit
 from automl_plugins.proposers.explanation import ArmFacts, Explanation, read_parts
+from automl_plugins.records.trial import as_number
 
 from . import _private
 from ._arm_memory import ArmMemory
 from ._arms import Arms, Split
+from ._steps import Numeric
 from .arm_recipes import BOASFSampler
 from .arm_sampler import ArmSampler
 from .initial_design import INITIAL_DESIGN
@@ -47,20 +48,19 @@ def explain(trial: FrozenTrial | Trial) -> Explanation:
     allowed = "a trial, such as study.trials[-1] or study.best_trial"
     check_kind("explain", trial, FrozenTrial | Trial, allowed)
     frozen = _private.frozen(trial)
-    enqueued = _private.enqueued_values(frozen)
     facts = _private.read_explanation(frozen)
     own, shares = _private.read_shares(frozen) or (None, None)
     arm = ArmFacts.from_dict(_private.read_arm_facts(frozen))
-    fixed = _fixed(frozen, enqueued)
+    fixed = _fixed(frozen)
     joint = facts.get("origin") in ("model", "design", "random")
-    independent = _independent(frozen, fixed) if joint else []
-    if joint and _is_unused(frozen, fixed):
+    independent = _independent(frozen) if joint else []
+    if joint and _is_unused(frozen):
         # Its proposal decided nothing, so the predictions in it are not of this trial.
         unused = "independent" if independent else "given" if fixed else None
         facts = {} if unused is None else {"origin": unused}
         own, shares, independent = None, None, []
     # First what Optuna takes without asking a sampler, then what has not been asked for.
-    if _is_given(frozen, enqueued):
+    if _is_given(frozen):
         origin = _design(frozen) or "enqueued"
         facts, own, shares = {"origin": origin}, None, None
     elif frozen.state == TrialState.WAITING or not (frozen.params or frozen.state.is_finished()):
@@ -123,34 +123,34 @@ def member_trust(study: Study) -> dict[int, dict[str, float]]:
     return {t.number: trust for t, trust in stored if trust and _is_credited(t)}
 
 
-def _fixed(trial: FrozenTrial, enqueued: Mapping[str, Any]) -> list[str]:
+def _fixed(trial: FrozenTrial) -> list[str]:
     """Names of the parameters whose values the user decided beforehand."""
-    held = _private.read_explanation(trial).get("fixed")
+    enqueued, held = _private.enqueued_values(trial), _private.read_explanation(trial).get("fixed")
     held = held if isinstance(held, list) else []  # else the user's own
     return [name for name in sorted(trial.params) if name in enqueued or name in held]
 
 
 def _is_credited(trial: FrozenTrial) -> bool:
     """Whether a value of a trial is of its joint proposal, or may be once it is asked for."""
-    enqueued = _private.enqueued_values(trial)
-    return not (_is_given(trial, enqueued) or _is_unused(trial, _fixed(trial, enqueued)))
+    return not (_is_given(trial) or _is_unused(trial))
 
 
-def _is_unused(trial: FrozenTrial, fixed: list[str]) -> bool:
+def _is_unused(trial: FrozenTrial) -> bool:
     """Whether a finished trial asked for parameters, but for none of its joint proposal."""
     # A copy of a trial may be without its proposal.
     if not trial.state.is_finished() or not _private.read_proposal(trial):
         return False
     arm = ArmFacts.from_dict(_private.read_arm_facts(trial))
-    own = {*fixed, "" if arm is None else arm.parameter}  # a policy chose that one
+    own = {*_fixed(trial), "" if arm is None else arm.parameter}  # a policy chose that one
     free = {n for n, d in trial.distributions.items() if not d.single()} - own
     if not free:
         return arm is None or arm.parameter not in trial.params
-    return free.issubset(_independent(trial, fixed))
+    return free.issubset(_independent(trial))
 
 
-def _is_given(trial: FrozenTrial, enqueued: Mapping[str, Any]) -> bool:
+def _is_given(trial: FrozenTrial) -> bool:
     """Whether all values of a trial were enqueued, or will be."""
+    enqueued = _private.enqueued_values(trial)
     if trial.state == TrialState.WAITING:
         return bool(enqueued)
     return not trial.params.keys().isdisjoint(enqueued) and all(
@@ -166,18 +166,16 @@ def _design(trial: FrozenTrial) -> str | None:
     return "design" if note.get("design") == "space_filling" else "suggested"
 
 
-def _independent(trial: FrozenTrial, fixed: list[str]) -> list[str]:
-    """Parameters whose values are not those of the joint proposal."""
-    proposed = _private.read_proposal(trial)
+def _independent(trial: FrozenTrial) -> list[str]:
+    """Names of parameters that vary whose values neither the user nor the joint proposal gave."""
+    fixed, proposed = _fixed(trial), _private.read_proposal(trial)
 
     def is_proposed(name: str) -> bool:
-        value: Any = proposed.get(name)
-        of = trial.distributions[name]
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if is_number and isinstance(of, FloatDistribution | IntDistribution):
+        value, of = as_number(proposed.get(name)), trial.distributions[name]
+        if isinstance(of, Numeric):
             value = min(max(value, of.low), of.high)  # the range of a memory may be wider
         internal = of.to_internal_repr(trial.params[name])
-        return is_number and math.isclose(value, internal, rel_tol=1e-9, abs_tol=1e-12)
+        return math.isclose(value, internal, rel_tol=1e-9, abs_tol=1e-12)
 
     return [
         name
