@@ -5,26 +5,23 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from optuna.logging import get_logger
 from optuna.pruners import BasePruner
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial
 
-from automl_plugins._arguments import ShowsArguments, check_integer
+from automl_plugins._arguments import check_integer
 from automl_plugins.arrays import FloatArray
 from automl_plugins.bandits.records import RewardScale
 from automl_plugins.bandits.successive_filtering import advance_probabilities
 from automl_plugins.records.trial import finite_or_none
-from automl_plugins.streams import Streams
 
 from . import _private
+from .seeded_sampler import Seeded
 
 Outcome = dict[str, float | bool | None]  # of a trial at a rung
 
-_logger = get_logger("optuna.automl_plugins")
 
-
-class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
+class SuccessiveFilteringPruner(Seeded, BasePruner):
     """Successive halving in which a trial advances by chance, the better the likelier.
 
     At step ``min_resource * reduction_factor^i`` a trial reaches rung i, with its report of that
@@ -79,14 +76,7 @@ class SuccessiveFilteringPruner(ShowsArguments, BasePruner):
         self._min_resource = int(min_resource)
         self._reduction_factor = int(reduction_factor)
         self._n_startup_trials = int(n_startup_trials)
-        self._streams = Streams(seed)
-        if seed is None:
-            _logger.info(f"{self} drew seed={self.seed}; pass it to repeat the search.")
-
-    @property
-    def seed(self) -> int:
-        """The seed in use."""
-        return self._streams.seed
+        super().__init__(seed)
 
     def prune(self, study: Study, trial: FrozenTrial) -> bool:
         """Whether the trial is pruned at one of the rungs that it has reached."""

@@ -1,4 +1,4 @@
-"""What all samplers share: a seed, streams, the measured time and caches of studies."""
+"""What samplers share: a seed, as the pruner has one, the measured time and caches of studies."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class Cache(dict[K, V]):
         return found
 
 
-class SeededSampler(ShowsArguments, BaseSampler):
-    """A sampler of one objective with a seed and streams, which measures its own time.
+class Seeded(ShowsArguments):
+    """A sampler or pruner with a seed.
 
     Args:
         seed: Non-negative integer; None draws one and logs it.
@@ -71,7 +71,19 @@ class SeededSampler(ShowsArguments, BaseSampler):
     def __init__(self, seed: int | None) -> None:
         self._streams = Streams(seed)
         if seed is None:
-            _logger.info(f"{self} drew seed={self._streams.seed}; pass it to repeat the search.")
+            _logger.info(f"{self} drew seed={self.seed}; pass it to repeat the search.")
+
+    @property
+    def seed(self) -> int:
+        """The seed in use."""
+        return self._streams.seed
+
+
+class SeededSampler(Seeded, BaseSampler):
+    """A sampler of one objective with a seed, which measures its own time."""
+
+    def __init__(self, seed: int | None) -> None:
+        super().__init__(seed)
         self._refused: Cache[_private.StudyKey, bool] = Cache()  # with a ValueError, by a trial
         self._overheads: Cache[tuple[Any, ...], float] = Cache()  # seconds, see ``_clocked``
         self._unstored: Cache[_private.StudyKey, bool] = Cache()  # of which seconds were lost
@@ -84,11 +96,6 @@ class SeededSampler(ShowsArguments, BaseSampler):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _turn=RLock())
-
-    @property
-    def seed(self) -> int:
-        """The seed in use."""
-        return self._streams.seed
 
     def with_seed(self, seed: int) -> Self:
         """The same sampler with another seed; both have the same caches and the same turn."""
