@@ -45,7 +45,7 @@ from automl_plugins.spaces.values import to_values
 from ._foresight import Foresight
 from .callbacks import key_of
 from .memory import Studies, read_study, read_task, task_name
-from .space import Distributions, distributions_of, space_of_trials
+from .space import Distributions, distributions_of
 from .studies import StudySource, finished_trials, one_study, owns, studies_in
 
 _logger = get_logger("optuna.automl_plugins")
@@ -182,7 +182,7 @@ class _Found:
             return
         if not picked and not trials:  # such as the study itself, which has just been made
             return
-        self.records.append(read_study(study, name, space_of_trials(trials), trials=trials))
+        self.records.append(read_study(study, name, trials=trials))
         if trials:
             self.marks[_mark(study, min(trials, key=lambda trial: trial.number))] = name
         for trial in trials:

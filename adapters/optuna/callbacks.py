@@ -87,10 +87,10 @@ class StudyRecorder(SearchRecorder):
             ValueError: For a study of several objectives.
         """
         each = ((study, finished_trials(study)) for study in studies_in(source))
-        return sum(self._write(study, done, space_of_trials(done)) for study, done in each if done)
+        return sum(self._write(study, done) for study, done in each if done)
 
     def _write(
-        self, study: Study, trials: list[FrozenTrial], space: ConfigurationSpace | None
+        self, study: Study, trials: list[FrozenTrial], space: ConfigurationSpace | None = None
     ) -> int:
         runs = read_study(study, self.recorder.task, space, trials=trials)
         return self.recorder.add(runs, search=study.study_name, keys=[*map(key_of, trials)])

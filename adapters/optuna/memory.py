@@ -205,15 +205,11 @@ def read_study(
     *,
     trials: Sequence[FrozenTrial] | None = None,
 ) -> TaskRecord:
-    """All finished trials of a study as a task, in the inferred space unless one is given.
-
-    With ``trials`` the space is not inferred: None means unknown.
-    """
-    done = finished_trials(study) if trials is None else trials
-    if space is None and trials is None:
-        space = space_of_trials(done)
+    """Finished trials of a study as a task: all of them, in the inferred space, unless given."""
+    trials = finished_trials(study) if trials is None else trials
+    space = space_of_trials(trials) if space is None else space
     name = task_name(study) if name is None else name
-    return TaskRecord.of(name, _read_all(study, done), space=space, framework="optuna")
+    return TaskRecord.of(name, _read_all(study, trials), space=space, framework="optuna")
 
 
 # --- runs of any origin as a study ----------------------------------------------------------
