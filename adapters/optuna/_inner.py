@@ -56,14 +56,13 @@ class InnerSamplers:
             # One is made at once, so that a function that returns no sampler fails here, not
             # later.
             made, fault = inner, ""
-            if callable(inner):
-                try:
-                    self._make(inspect.signature(inner).bind, 0)  # as it is called
-                except TypeError as error:
-                    fault = f": {error}"
-                else:
-                    made = self._make(inner, 0)
-                    fault = f", which returns {made!r}"
+            try:
+                self._make(inspect.signature(inner).bind, 0)  # as it is called
+            except (TypeError, ValueError) as error:  # not callable, or without a signature
+                fault = f": {error}"
+            else:
+                made = self._make(inner, 0)
+                fault = f", which returns {made!r}"
             if not isinstance(made, BaseSampler):
                 raise TypeError(
                     "inner must be a sampler, a function of a seed that returns one, or None;"

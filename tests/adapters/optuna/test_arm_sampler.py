@@ -472,6 +472,7 @@ def test_equal_choices_are_refused(recipe: Callable[..., ArmSampler], choices: A
         ({"arm": 3}, TypeError, r"name of a categorical parameter, got 3\. A seed .* seed=3\."),
         ({"arm": None}, TypeError, "name of a categorical"),
         ({"inner": "tpe"}, TypeError, "inner must be a sampler"),
+        ({"inner": int}, TypeError, "got <class 'int'>"),
         ({"inner": lambda seed: seed}, TypeError, "which returns 0"),
         ({"inner": lambda: RandomSampler()}, TypeError, "of a seed .* too many positional"),
         ({"inner": lambda seed, n: n}, TypeError, "of a seed .* missing a required argument: 'n'"),
