@@ -242,19 +242,14 @@ class ArmMemory(StudyReader):
     def _pulls(self, view: View) -> Pulls:
         # The arm of each trial (n,), NaN without one.
         index = view.values(self._key)
-        asked = ~np.isnan(index)
-        # A slice, where it will do, copies no column.
-        pulled = slice(None) if asked.all() else asked
-        violated = None
-        if view.columns.constraint_names:
-            violated = view.facts("feasible")[pulled] == 0.0
+        pulled = ~np.isnan(index)
         return Pulls.from_losses(
             index[pulled].astype(np.int64),
             view.facts("loss")[pulled],
             seconds=view.facts("seconds")[pulled],
             status=view.facts("status")[pulled].astype(np.int64),
             reward_range=self._range,
-            infeasible=violated,
+            infeasible=view.facts("feasible")[pulled] == 0.0,
             maximize=self.maximize,
         )
 

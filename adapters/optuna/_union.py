@@ -177,12 +177,9 @@ class UnionSpace:
 
         A value of a range that moves has no place yet.
         """
-        vector = np.full(self.vectors.d, np.nan)
-        for name, value in values.items():
-            if name in self.column and name not in self.moving:
-                internal = np.array([internal_of(self.distributions[name], value)])
-                vector[self.column[name]] = self.encode(name, internal)[0]
-        return vector
+        known = (values.keys() & self.column.keys()) - self.moving
+        row = {name: internal_of(self.distributions[name], values[name]) for name in known}
+        return np.asarray(self.encode_all([row])[0])
 
 
 def _ranks(name: str, distribution: BaseDistribution, ordinal: Sequence[Any]) -> FloatArray:
