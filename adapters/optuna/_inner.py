@@ -18,7 +18,7 @@ from optuna.trial import FrozenTrial
 from automl_plugins.streams import Streams, code_of
 
 from . import _private
-from ._arm_memory import Grid
+from ._arm_reader import Grid
 from ._arms import Arms, Choices
 from ._steps import Numeric
 from ._union import UnionSpace
@@ -140,7 +140,7 @@ class Pull:
     study: Study  # as that sampler sees it
     grid: Grid | None  # the arm's configurations, if they are few
     samplers: InnerSamplers
-    has_changed: Callable[[str, BaseDistribution], bool]  # see ``ArmMemory``
+    has_changed: Callable[[str, BaseDistribution], bool]  # see ``ArmReader``
     joint: dict[str, BaseDistribution] = field(default_factory=dict)  # what is proposed jointly
 
     @property

@@ -36,7 +36,7 @@ from automl_plugins.formats import format_budget
 from automl_plugins.records.trial import Status, is_used_up
 
 from . import _private
-from ._arm_memory import Budget, Situation
+from ._arm_reader import Budget, Situation
 from ._arms import Choices, Split
 from ._inner import Inner
 from .arm_sampler import ArmOptions, ArmSampler
@@ -341,17 +341,17 @@ class BOASFSampler(ArmSampler):
         """Pass the event on; stop the study if the trial spent the budget."""
         super().after_trial(study, trial, state, values)
         if self.stop_when_spent and len(study.directions) == 1:
-            known = self._known(study)
+            reader = self._reader(study)
             # Optuna stores state and value after this event, so the view leaves out the trial.
             done = _private.as_finished(study, trial, state, values)
-            view = known.with_finished(known.view(study, trial), done)
-            arms = self._arms(known, trial)
+            view = reader.with_finished(reader.view(study, trial), done)
+            arms = self._arms(reader, trial)
             budget, unit = self._budget
             # Of all trials: one that has just begun, or failed early, has no arm.
             # NaN, for unknown seconds, spends nothing.
             spent = len(view) if unit == "trials" else np.nansum(view.facts("seconds"))
             if is_used_up(float(spent), budget) or (
-                arms is not None and self.is_spent(known.situation(view, arms, trial.number + 1))
+                arms is not None and self.is_spent(reader.situation(view, arms, trial.number + 1))
             ):
                 with contextlib.suppress(RuntimeError):  # not inside study.optimize
                     study.stop()
@@ -366,14 +366,14 @@ class BOASFSampler(ArmSampler):
 
     def _record(self, study: Study, trial: FrozenTrial, situation: Situation) -> None:
         """Store the rounds that are opened for a trial."""
-        known, n = self._known(study), len(situation.arms)
-        if not self.filtering.suffices_for(n) and known.first_time("few trials"):
+        reader, n = self._reader(study), len(situation.arms)
+        if not self.filtering.suffices_for(n) and reader.first_time("few trials"):
             _logger.warning(
                 f"{n} arms share a budget of {format_budget(*self._budget)}: not every arm gets"
                 f" {self.filtering.min_pulls}."
             )
-        turn, begins = self._next(situation), known.first_time("began")
-        if turn.arm is None and known.first_time("spent"):
+        turn, begins = self._next(situation), reader.first_time("began")
+        if turn.arm is None and reader.first_time("spent"):
             text = self.describe_spent(situation)
             if begins:  # the budget was spent before this run
                 _logger.warning(f"{text} Earlier trials of the study count: give a larger budget.")

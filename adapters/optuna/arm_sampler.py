@@ -22,7 +22,7 @@ from automl_plugins.proposers.explanation import ArmFacts
 from automl_plugins.proposers.proposal import MOST_ASKING
 
 from . import _private
-from ._arm_memory import ArmMemory, Budget, Situation
+from ._arm_reader import ArmReader, Budget, Situation
 from ._arms import Arms, Choices, Split, declared_arm
 from ._inner import Inner, InnerSamplers, Pull
 from ._study import View
@@ -119,7 +119,7 @@ class ArmSampler(SeededSampler):
         check_flag("warn_independent_sampling", warn_independent_sampling)
         self._warn_independent_sampling = warn_independent_sampling
         self._samplers = InnerSamplers(inner, self._streams)
-        self._studies: Cache[_private.StudyKey, ArmMemory] = Cache()
+        self._readers: Cache[_private.StudyKey, ArmReader] = Cache()
         self._pulls: Cache[_private.TrialKey, Pull] = Cache()
 
     @abstractmethod
@@ -133,8 +133,8 @@ class ArmSampler(SeededSampler):
 
     def reseed_rng(self) -> None:
         """Reseed the arms' samplers; the streams differ by the trial's number already."""
-        studies = list(self._studies.values())  # threads may add others meanwhile
-        copies = [sampler for known in studies for sampler in list(known.copies.values())]
+        readers = list(self._readers.values())  # threads may add others meanwhile
+        copies = [sampler for reader in readers for sampler in list(reader.copies.values())]
         self._samplers.reseed_rng(copies)
 
     def after_trial(
@@ -146,7 +146,7 @@ class ArmSampler(SeededSampler):
             return
         pull = self._pulls.pop(_private.trial_key(study, trial), None)
         if pull is None:  # all its values were given, or another process asked for them
-            arms = self._arms(self._known(study), trial)
+            arms = self._arms(self._reader(study), trial)
             pull = self._pull(study, trial, arms, None if arms is None else arms.owner(trial))
         pull.sampler.after_trial(pull.study, trial, state, values)
         self._store_overhead(study, trial)  # after the arm's sampler, whose time is part of it
@@ -187,7 +187,7 @@ class ArmSampler(SeededSampler):
         with self._clocked(study, trial):
             asked = self._asked(trial)
             if param_name == self.arm and self.split is None:
-                self._known(study).asked = param_distribution
+                self._reader(study).asked = param_distribution
                 asked = Choices.from_distribution(self.arm, param_distribution)
             pull = self._pulls.get(_private.trial_key(study, trial))
             # Now that the arm is known, its own sampler takes over.
@@ -207,15 +207,15 @@ class ArmSampler(SeededSampler):
 
         ``before_trial`` of the arm's sampler is called here, for its arm was not known before.
         """
-        known = self._known(study)
-        view = known.view(study, trial)
-        self._check_name(known)
-        arms = asked or self._arms(known, trial)
+        reader = self._reader(study)
+        view = reader.view(study, trial)
+        self._check_name(reader)
+        arms = asked or self._arms(reader, trial)
         arm = None
         # Cells are of no single parameter.
         facts = ArmFacts(self.arm if self.split is None else "", sampler=self._samplers.name)
         if arms is not None:
-            chosen = self._decide(study, trial, known, view, arms)
+            chosen = self._decide(study, trial, reader, view, arms)
             arm = chosen.arm
             facts = replace(facts, **asdict(chosen) | {"arm": arms.names[arm]})
             # Before the configuration is made, which takes longer: other workers choose their arms
@@ -237,13 +237,13 @@ class ArmSampler(SeededSampler):
         arm: int | None,
         view: View | None = None,
     ) -> Pull:
-        known = self._known(study)
+        reader = self._reader(study)
         seen, grid = study, None
         if arms is not None and arm is not None:
-            seen = known.study_of(study, arms, arm)
-            grid = None if view is None else known.grid(view, arms, arm)
+            seen = reader.study_of(study, arms, arm)
+            grid = None if view is None else reader.grid(view, arms, arm)
         n_arms = 1 if arms is None else len(arms)
-        sampler = self._samplers.of_trial(arm, known.copies, n_arms, trial.number)
+        sampler = self._samplers.of_trial(arm, reader.copies, n_arms, trial.number)
         if isinstance(sampler, GridSampler | BruteForceSampler):
             grid = None  # they repeat nothing, and want to be asked in the objective's order
         return Pull(
@@ -253,14 +253,14 @@ class ArmSampler(SeededSampler):
             study=seen,
             grid=grid,
             samplers=self._samplers,
-            has_changed=known.has_changed,
+            has_changed=reader.has_changed,
         )
 
     def _look_again(self, study: Study, trial: FrozenTrial, pull: Pull) -> None:
         """Take what others have published since the pull began from its untried configurations."""
-        known = self._known(study)
+        reader = self._reader(study)
         assert pull.grid is not None and pull.arms is not None and pull.arm is not None
-        grid = known.grid(known.view(study, trial), pull.arms, pull.arm)
+        grid = reader.grid(reader.view(study, trial), pull.arms, pull.arm)
         # The trial has been told the space of the first grid, which another may not fit.
         if grid is not None and grid.union is pull.grid.union:
             pull.grid = grid
@@ -272,27 +272,27 @@ class ArmSampler(SeededSampler):
             return None
         return Choices.from_distribution(self.arm, distribution)
 
-    def _arms(self, known: ArmMemory, trial: FrozenTrial) -> Arms | None:
+    def _arms(self, reader: ArmReader, trial: FrozenTrial) -> Arms | None:
         """The arms; None as long as no trial has shown them."""
-        if found := self._asked(trial) or known.arms:
+        if found := self._asked(trial) or reader.arms:
             return found
-        if not known.has_complete:
+        if not reader.has_complete:
             return self.declared
-        if self.declared is not None and known.first_time("not asked"):
+        if self.declared is not None and reader.first_time("not asked"):
             _logger.warning(
                 f"arm={self.arm!r}: no complete trial has asked for this parameter. There are no"
                 f" arms to choose from, so {self._samplers.name} samples everything. Categorical"
-                f" parameters of the study: {sorted(known.categories)}."
+                f" parameters of the study: {sorted(reader.categories)}."
             )
         return None
 
-    def _check_name(self, known: ArmMemory) -> None:
+    def _check_name(self, reader: ArmReader) -> None:
         """Raise a ValueError if a complete trial that this sampler served has no arm."""
-        if known.arms is not None or not known.armless or self.declared is not None:
+        if reader.arms is not None or not reader.armless or self.declared is not None:
             return
-        names = sorted(known.categories)
+        names = sorted(reader.categories)
         raise ValueError(
-            f"arm={self.arm!r}: trial {known.armless[0]} is complete and has not asked for it."
+            f"arm={self.arm!r}: trial {reader.armless[0]} is complete and has not asked for it."
             f" Categorical parameters of the study: {', '.join(names) or 'none'}."
             f"{did_you_mean(self.arm, names, about='arm=')} arm= must be the name that the"
             " objective passes to suggest_categorical. If only some trials ask for it, declare it:"
@@ -300,7 +300,7 @@ class ArmSampler(SeededSampler):
         )
 
     def _decide(
-        self, study: Study, trial: FrozenTrial, known: ArmMemory, view: View, arms: Arms
+        self, study: Study, trial: FrozenTrial, reader: ArmReader, view: View, arms: Arms
     ) -> ArmChoice:
         allowed = arms.allowed(_private.held_values(study, trial))
         # In the order of what binds: held values, what is published, then the policy.
@@ -311,9 +311,9 @@ class ArmSampler(SeededSampler):
             return ArmChoice(published, "decided by another worker")
         if len(arms) == 1:
             return ArmChoice(0, "the only arm")
-        view = self._foreseen(known, view, arms, trial.number)
-        situation = known.situation(view, arms, trial.number)
-        self._announce(known, situation)
+        view = self._foreseen(reader, view, arms, trial.number)
+        situation = reader.situation(view, arms, trial.number)
+        self._announce(reader, situation)
         if len(allowed) < len(arms):  # rounds need a free choice among all arms
             chosen = self._by_policy(MaxUCB(), situation, allowed)
             return replace(chosen, reason="among those that agree with the values held")
@@ -323,34 +323,34 @@ class ArmSampler(SeededSampler):
     def _by_policy(self, policy: Policy, situation: Situation, arms: Sequence[int]) -> ArmChoice:
         return policy.decide(arms, situation.pulls.records, self._streams, situation.k)
 
-    def _foreseen(self, known: ArmMemory, view: View, arms: Arms, k: int) -> View:
+    def _foreseen(self, reader: ArmReader, view: View, arms: Arms, k: int) -> View:
         """The view with predicted arms of running trials of lower numbers that have none yet."""
         # By number, for each of these workers foresees those of lower numbers, too.
         running = sorted(view.running, key=lambda row: row.number)
         for i, row in enumerate(running):
             if self.arm not in row.values and k - MOST_ASKING <= row.number < k:
                 earlier = replace(view, running=StudyColumns(running[:i]))
-                arm = self._choose(known.situation(earlier, arms, row.number)).arm
+                arm = self._choose(reader.situation(earlier, arms, row.number)).arm
                 running[i] = replace(row, values=row.values | {self.arm: float(arm)})
         return replace(view, running=StudyColumns(running))
 
     # --- messages -------------------------------------------------------------------------
 
-    def _announce(self, known: ArmMemory, situation: Situation) -> None:
+    def _announce(self, reader: ArmReader, situation: Situation) -> None:
         arms, pulls = situation.arms, situation.pulls
-        if self.reward_range is None and pulls.rescaled and known.first_time("rescaled"):
-            scale = pulls.scale.describe(maximize=known.maximize)
+        if self.reward_range is None and pulls.rescaled and reader.first_time("rescaled"):
+            scale = pulls.scale.describe(maximize=reader.maximize)
             _logger.info(f"Rewards of the arms of {self.arm!r}: {scale}.")
         for arm in pulls.given_up():
-            if known.first_time(("failed", arm)):
+            if reader.first_time(("failed", arm)):
                 _logger.warning(
                     f"{arms.describe(arm)} has failed in all of its trials and gets no more,"
                     " unless all that are left do. NaN and infinite values count as failures."
                 )
         for arm in situation.exhausted:
-            if known.first_time(("exhausted", arm)):
+            if reader.first_time(("exhausted", arm)):
                 _logger.info(f"{arms.describe(arm)} has no configuration left to try.")
-        if len(situation.exhausted) == len(arms) and known.first_time("all exhausted"):
+        if len(situation.exhausted) == len(arms) and reader.first_time("all exhausted"):
             _logger.warning(
                 f"All configurations of all arms of {self.arm!r} have been tried: from now on they"
                 " are repeated. study.stop() ends the search."
@@ -363,8 +363,8 @@ class ArmSampler(SeededSampler):
             return  # the default is not the user's choice
         if not pull.joint or pull.arms is None or pull.arm is None:
             return
-        known = self._known(study)
-        if name in known.parameters.get(pull.arm, ()) and known.first_time(("alone", name)):
+        reader = self._reader(study)
+        if name in reader.parameters.get(pull.arm, ()) and reader.first_time(("alone", name)):
             _logger.warning(
                 f"Parameter {name!r} of trial {trial.number} ({pull.arms.describe(pull.arm)}) is"
                 f" sampled independently: {self._samplers.name} left it out of its joint proposal."
@@ -374,12 +374,12 @@ class ArmSampler(SeededSampler):
     # --- parts ----------------------------------------------------------------------------
 
     def _check_settings(self, study: Study, trial: FrozenTrial) -> None:
-        known = self._known(study)
-        known.view(study, trial)
-        self._check_name(known)
-        if known.asked is not None:
-            Choices.from_distribution(self.arm, known.asked)
-        arms = self._arms(known, trial)
+        reader = self._reader(study)
+        reader.view(study, trial)
+        self._check_name(reader)
+        if reader.asked is not None:
+            Choices.from_distribution(self.arm, reader.asked)
+        arms = self._arms(reader, trial)
         for arm in (None,) if arms is None else range(len(arms)):
             pull = self._pull(study, trial, arms, arm)
             if isinstance(inner := _private.base_sampler(pull.sampler), SeededSampler):
@@ -390,6 +390,6 @@ class ArmSampler(SeededSampler):
         """The budget of rounds; None for samplers without rounds."""
         return None
 
-    def _known(self, study: Study) -> ArmMemory:
+    def _reader(self, study: Study) -> ArmReader:
         settings = self.arm, self.cost, self.reward_range, self.split, self.declared, self._budget
-        return self._studies.of(_private.study_key(study), lambda: ArmMemory(study, *settings))
+        return self._readers.of(_private.study_key(study), lambda: ArmReader(study, *settings))

@@ -17,7 +17,7 @@ from automl_plugins.proposers.explanation import ArmFacts, Explanation, read_par
 from automl_plugins.records.trial import as_number
 
 from . import _private
-from ._arm_memory import ArmMemory
+from ._arm_reader import ArmReader
 from ._arms import Arms, Split
 from ._steps import Numeric
 from .arm_recipes import BOASFSampler
@@ -222,19 +222,19 @@ def arm_report(
     if isinstance(sampler, ArmSampler):
         reward_range = reward_range or sampler.reward_range
         cost = cost or sampler.cost
-    known = ArmMemory(study, key, cost, reward_range, cells, declared)
-    view = known.everything(study)
-    arms = known.arms
+    reader = ArmReader(study, key, cost, reward_range, cells, declared)
+    view = reader.everything(study)
+    arms = reader.arms
     if arms is None:
         if cells is not None:
-            lacks = "has a parameter to split" if known.has_complete else "is complete"
+            lacks = "has a parameter to split" if reader.has_complete else "is complete"
             raise ValueError(f"No trial of the study {lacks}: its cells are not known yet.")
         raise ValueError(
             f"No trial of the study has asked for {key!r}. Its categorical parameters:"
-            f" {sorted(known.categories)}."
+            f" {sorted(reader.categories)}."
         )
     # As if the next trial were to be chosen.
-    situation = known.situation(view, arms, len(view))
+    situation = reader.situation(view, arms, len(view))
     notes: list[str] = list(arms.notes)
     unit: Unit = "trials" if situation.budget is None else cast("Unit", situation.budget[1])
     if isinstance(sampler, BOASFSampler) and key == sampler.arm:
@@ -247,7 +247,7 @@ def arm_report(
         [a for a in range(len(arms)) if a not in situation.exhausted],
         rounds=situation.rounds,
         notes=notes,
-        maximize=known.maximize,
+        maximize=reader.maximize,
         unit=unit,
     )
 

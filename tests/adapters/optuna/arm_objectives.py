@@ -132,5 +132,5 @@ def arm_choices(*choices: Any) -> dict[str, BaseDistribution]:
 
 def spies(sampler: Any) -> dict[int | None, Spy]:
     """The spies inside the arms; that of None was asked before its arm was known."""
-    (known,) = sampler._studies.values()
+    (known,) = sampler._readers.values()
     return dict(known.copies)

@@ -87,7 +87,7 @@ def test_nested_parameters_count_once_they_have_been_seen() -> None:
     # zoo: svm 2 parameters, tree 2, net 2 or 3 (momentum under sgd only), dummy none.
     sampler = WeightedModelSampler(seed=0)
     study = run(sampler, 40, zoo)
-    known = sampler._known(study)
+    known = sampler._reader(study)
     assert {arm: len(names) for arm, names in known.parameters.items()} == {
         0: 2, 1: 3, 2: 2, 3: 0,
     }  # fmt: skip
@@ -96,7 +96,7 @@ def test_nested_parameters_count_once_they_have_been_seen() -> None:
 def test_volume_counts_the_configurations_of_a_grid() -> None:
     sampler = WeightedModelSampler(weights="volume", seed=0)
     study = run(sampler, 17, grid)
-    known = sampler._known(study)
+    known = sampler._reader(study)
     assert known.arms is not None
     situation = known.situation(known.everything(study), known.arms, 17)
     weights = sampler._weights(np.array([0, 1, 2]), situation)

@@ -265,7 +265,7 @@ def test_arms_that_always_fail_are_dropped_and_named_once(
 def pulls_of(study: optuna.Study) -> Pulls:
     """What the policy of the study's sampler is shown."""
     assert isinstance(study.sampler, ArmSampler)
-    known = study.sampler._known(study)
+    known = study.sampler._reader(study)
     view = known.everything(study)
     assert known.arms is not None
     pulls: Pulls = known.situation(view, known.arms, len(view)).pulls

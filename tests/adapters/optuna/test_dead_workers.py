@@ -72,7 +72,7 @@ def test_how_long_they_count(n_later: int, counts: bool, name: str) -> None:
     for _ in range(n_later):
         study.add_trial(trial_of(TrialState.COMPLETE, 0.1, algorithm="svm", x=0.5))
     sampler: Any = SAMPLERS[name]()
-    reader = sampler._reader(study) if name == "gbqr" else sampler._known(study)
+    reader = sampler._reader(study)
     view = reader.view(study, trial_of(TrialState.WAITING))
     assert len(view.running) == counts
 

@@ -48,7 +48,7 @@ class Situation:
     arms: Arms
     exhausted: list[int]  # arms without untried configurations
     pulls: Pulls
-    parameters: Mapping[int, Distributions]  # see ``ArmMemory``
+    parameters: Mapping[int, Distributions]  # see ``ArmReader``
     rounds: tuple[Round, ...]  # of successive filtering, as stored
     budget: Budget | None  # of these rounds
     log_volume: Callable[[int], float]  # of the space of an arm's parameters, see ``log_volumes``
@@ -60,8 +60,8 @@ class Situation:
         return [arm for arm in every if arm not in self.exhausted] or list(every)
 
 
-class ArmMemory(StudyReader):
-    """The cache that a sampler of arms keeps of one study; it can be rebuilt from the trials.
+class ArmReader(StudyReader):
+    """Reads one study for a sampler of arms: also the arm of each trial, and the rounds.
 
     Args:
         study, cost, reward_range: As the sampler has them.
