@@ -28,7 +28,7 @@ from automl_plugins.streams import code_of
 
 from . import _private
 from ._steps import steps_of
-from .space import Distributions, hyperparameter_of, internal_of, stored_choices
+from .space import Distributions, internal_of, range_of, stored_choices
 
 # Characters of a key: Optuna's databases hold 512 in the name of an attribute, which has a prefix.
 _LONGEST = 100
@@ -243,7 +243,7 @@ def _axis(name: str, distribution: BaseDistribution) -> Hyperparameter[Any, Any]
     steps = steps_of(distribution)
     if steps is not None:
         return Integer(name, (0, steps.n - 1))
-    return hyperparameter_of(name, distribution)
+    return range_of(name, distribution)
 
 
 def _values_of(distribution: BaseDistribution, domain: Domain) -> Domain:

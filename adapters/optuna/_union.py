@@ -25,6 +25,7 @@ from automl_plugins.proposers.design import apportion, stratified_value
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.choices import categorical, one_of, ordered
 from automl_plugins.spaces.conditions import Rule, as_condition
+from automl_plugins.spaces.ranges import stepped_range
 from automl_plugins.spaces.values import index_of
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams, code_of
@@ -33,9 +34,9 @@ from . import _private
 from ._steps import Numeric, steps_of
 from .space import (
     Distributions,
-    hyperparameter_of,
     internal_of,
     parent_values,
+    range_of,
     stored_choices,
 )
 from .trials import StudyColumns, StudyTrial
@@ -81,8 +82,12 @@ class UnionSpace:
 
     def _hyperparameter(self, name: str) -> Hyperparameter[Any, Any]:
         distribution = self.distributions[name]
+        if (steps := steps_of(distribution)) is not None:
+            if steps.n == 1:
+                return Constant(name, steps.value(0))
+            return stepped_range(name, steps.steps)
         if not isinstance(distribution, CategoricalDistribution):
-            return hyperparameter_of(name, distribution, listed=False)
+            return range_of(name, distribution)
         make = ordered if name in self._ordered else categorical
         _, first = np.unique(self._codes[name], return_index=True)
         return make(name, [distribution.choices[i] for i in first])

@@ -41,11 +41,11 @@ from automl_plugins.arrays import FloatArray
 from automl_plugins.spaces import conditions
 from automl_plugins.spaces.choices import categorical, ordered
 from automl_plugins.spaces.conditions import Rule, as_condition
-from automl_plugins.spaces.ranges import float_range, integer_range, stepped_range
+from automl_plugins.spaces.ranges import float_range, integer_range
 from automl_plugins.spaces.values import ABSENT, choices_of, find, is_near, to_number
 
 from . import _private
-from ._steps import Numeric, SteppedValues, steps_of
+from ._steps import Numeric, steps_of
 
 Distributions = Mapping[str, BaseDistribution]
 
@@ -185,25 +185,27 @@ def parent_values(rule: Rule, parent: BaseDistribution) -> list[Any]:
     return [int(v) for v in rule.values]
 
 
-def hyperparameter_of(
-    name: str, distribution: BaseDistribution, *, listed: bool = True
-) -> Hyperparameter[Any, Any]:
-    """The hyperparameter of a distribution; with ``listed`` a few steps become an ordinal."""
+def hyperparameter_of(name: str, distribution: BaseDistribution) -> Hyperparameter[Any, Any]:
+    """The hyperparameter of a distribution; a few steps become an ordinal."""
     if distribution.single() and (value := single_value(distribution)) == value:
         return Constant(name, value)  # which cannot be NaN
     if isinstance(distribution, CategoricalDistribution):
         return categorical(name, distribution.choices)
-    assert isinstance(distribution, Numeric)
-    steps = _listed_steps(distribution) if listed else steps_of(distribution)
-    if steps is None:
-        low, high, log = distribution.low, distribution.high, distribution.log
-        if isinstance(distribution, IntDistribution):
-            return integer_range(name, int(low), int(high), log=log)
-        return float_range(name, low, high, log=log)
-    if steps.n > 1 and not listed:
-        return stepped_range(name, steps.steps)
+    steps = steps_of(distribution)
+    is_whole = isinstance(distribution, IntDistribution) and distribution.step == 1
+    if steps is None or steps.n > _MOST_LISTED or (is_whole and steps.listed is None):
+        return range_of(name, distribution)
     values = [steps.value(i) for i in range(steps.n)]
     return Constant(name, values[0]) if steps.n == 1 else ordered(name, values)
+
+
+def range_of(name: str, distribution: BaseDistribution) -> Hyperparameter[Any, Any]:
+    """The range of a number, without its steps."""
+    assert isinstance(distribution, Numeric)
+    low, high, log = distribution.low, distribution.high, distribution.log
+    if isinstance(distribution, IntDistribution):
+        return integer_range(name, int(low), int(high), log=log)
+    return float_range(name, low, high, log=log)
 
 
 def single_value(distribution: BaseDistribution) -> Any:
@@ -212,15 +214,6 @@ def single_value(distribution: BaseDistribution) -> Any:
         return distribution.choices[0]
     assert isinstance(distribution, Numeric)
     return distribution.low
-
-
-def _listed_steps(distribution: BaseDistribution) -> SteppedValues | None:
-    """The values of a parameter with steps; None if it counts as a range."""
-    steps = steps_of(distribution)
-    if steps is None or steps.n > _MOST_LISTED:
-        return None
-    is_range = isinstance(distribution, IntDistribution) and distribution.step == 1
-    return None if is_range and steps.listed is None else steps
 
 
 # --- a space as distributions ----------------------------------------------------------------
