@@ -225,9 +225,9 @@ class ArmReader(StudyReader):
         )
 
     def _rounds(self, arms: Arms) -> tuple[tuple[Round, ...], Budget | None]:
-        """The arms' rounds of the search with this budget, or of the last one that opened any.
+        """The rounds of these arms that count, in order, and their budget; None without rounds.
 
-        And that budget; None without rounds.
+        They are those of the search with the own budget, else of the last one that opened any.
         """
         # A copy, for other threads may read new rounds meanwhile.
         stored = sorted(self.rounds.copy().items(), key=lambda item: item[0])
@@ -269,16 +269,14 @@ class ArmReader(StudyReader):
 
     def study_of(self, study: Study, arms: Arms, index: int) -> _private.ArmStudy:
         """The study, or its bracket, with the trials of arm ``index`` only."""
-        storage = self._storages.get(index)
-        if storage is None:  # one object for each arm: samplers identify studies by their storage
-            made = _private.ArmStorage(
-                _private.storage_of(study),
-                f"{self._key}:{index}",
-                lambda trial: self.belongs(trial, arms, index),
-                lambda trial: arms.narrow_trial(index, trial),
-            )
-            storage = self._storages.setdefault(index, made)
-        return _private.ArmStudy(study, storage)
+        storage = _private.ArmStorage(
+            _private.storage_of(study),
+            f"{self._key}:{index}",
+            lambda trial: self.belongs(trial, arms, index),
+            lambda trial: arms.narrow_trial(index, trial),
+        )
+        # The first one of each arm: samplers identify studies by their storage.
+        return _private.ArmStudy(study, self._storages.setdefault(index, storage))
 
     def grid(self, view: View, arms: Arms, index: int) -> Grid | None:
         """The configurations of an arm; None if there are too many or they are not known yet.

@@ -301,10 +301,8 @@ def promised_arm(trial: FrozenTrial, key: str) -> int | None:
     return _private.read_arm(trial, key) if may_count or not trial.state.is_finished() else None
 
 
-def declared_arm(search_space: Distributions | None, arm: str) -> Choices | None:
-    """The arms in a declared search space; None without one."""
-    if not search_space:
-        return None
+def declared_arm(search_space: Distributions, arm: str) -> Choices:
+    """The arms in a declared search space."""
     if arm not in search_space:
         names = sorted(
             n for n, d in search_space.items() if isinstance(d, CategoricalDistribution)

@@ -82,7 +82,10 @@ class InnerSamplers:
         return type(sampler).__name__
 
     def of_trial(self, arm: int | None, copies: Copies, n_arms: int, number: int) -> BaseSampler:
-        """The sampler of trial ``number`` in an arm; ``copies`` are those of a sampler given."""
+        """The sampler of trial ``number`` in an arm.
+
+        Of a given sampler each arm has a copy, which is kept in ``copies``.
+        """
         if not isinstance(self._inner, BaseSampler):
             return self._fresh(n_arms, self.streams.integer("inner", number))
         if arm not in copies:

@@ -28,9 +28,8 @@ from .trials import Cost, StudyColumns, StudyTrial, read_trial
 
 _logger = get_logger("optuna.automl_plugins")
 
-# Seconds within which a trial asks for its values, if its worker is alive; with fewer one that is
-# loading its data seems dead. Each that is waited for in vain delays proposals, and its empty row
-# is given a predicted one.
+# Seconds after which a running trial without values counts as dead: others would wait for it, and
+# predict a proposal for it. A worker that is alive may take a while to load its data.
 _ASKS = 60.0
 _ENOUGH = 5  # complete trials, of which one should have a cost
 # Newest complete trials from which conditions are inferred: 0.04 s for 33 names on one core. Older

@@ -279,10 +279,9 @@ def even_value(
     name: str,
     distribution: BaseDistribution,
 ) -> Any:
-    """The least-tried choice, or an element of the parameter's own sequence.
+    """The least-tried choice; of a range, a point of a sequence that fills it, the middle first.
 
-    The number k of the trial chooses the element, as workers that begin together see the same
-    counts. The first one is the middle.
+    It is point k, the number of the trial, for workers that begin together see the same trials.
     """
     tried = np.concatenate([finished.values(name), running.values(name)])
     tried = tried[~np.isnan(tried)]

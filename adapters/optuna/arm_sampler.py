@@ -111,11 +111,8 @@ class ArmSampler(SeededSampler):
         self.reward_range = loss_range(reward_range)
         self.cost = check_cost(cost)
         self.declared: Arms | None = None
-        declared = check_space(search_space)
-        if split is None:
-            self.declared = declared_arm(declared, arm)
-        elif declared:
-            self.declared = split.cells(declared)
+        if declared := check_space(search_space):
+            self.declared = declared_arm(declared, arm) if split is None else split.cells(declared)
         check_flag("warn_independent_sampling", warn_independent_sampling)
         self._warn_independent_sampling = warn_independent_sampling
         self._samplers = InnerSamplers(inner, self._streams)
