@@ -208,18 +208,9 @@ class ProposerSampler(SeededSampler):
         check_parameter(param_name)
         with self._clocked(study, trial):
             asked = self._asked.get(_private.trial_key(study, trial))
-            foretold, moving = ({}, ()) if asked is None else (asked.foretold, asked.moving)
-            if param_name in moving and param_name in foretold:
-                position = foretold[param_name]
-                return self._at_position(study, trial, param_name, param_distribution, position)
-            # The memory may write it without the prefix of a step, or as another interface does.
-            written = {new: known for known, new in spelling([param_name], foretold, 1).items()}
-            if (name := written.get(param_name, param_name)) in foretold:
-                value = foretold[name]  # a share is not the nearest count
-                kind = int if isinstance(param_distribution, IntDistribution) else float
-                found = value_in(param_distribution, value, nearest=type(value) is kind)
+            if asked is not None:
+                found = self._foretold(study, trial, asked, param_name, param_distribution)
                 if found is not ABSENT:
-                    _publish_value(study, trial, param_name, param_distribution, found)
                     return found
             view = self._reader(study).view(study, trial)
             # Parameters that others have shown since could not be in this trial's proposal; there
@@ -313,6 +304,37 @@ class ProposerSampler(SeededSampler):
             _private.write_proposal(study, trial, internal | proposed)
             return value
 
+    def _foretold(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        asked: _Asked,
+        name: str,
+        distribution: BaseDistribution,
+    ) -> Any:
+        """The joint proposal's value of a parameter that was not in the search space.
+
+        It is published as the objective asks for it: the name, the order of the choices or the
+        steps that were proposed may be others. ``ABSENT`` if there is none.
+        """
+        # The memory may write it without the prefix of a step, or as another interface does.
+        written = {new: known for known, new in spelling([name], asked.foretold, 1).items()}
+        if (known := written.get(name, name)) not in asked.foretold:
+            return ABSENT
+        value = asked.foretold[known]
+        if known == name and name in asked.moving:
+            found = self._at_position(study, trial, name, distribution, value)
+        else:
+            # A share is not the nearest count.
+            kind = int if isinstance(distribution, IntDistribution) else float
+            found = value_in(distribution, value, nearest=type(value) is kind)
+        if found is not ABSENT:
+            proposed = _private.read_proposal(trial)
+            internal = float(distribution.to_internal_repr(found))
+            if proposed.get(name) != internal:
+                _private.write_proposal(study, trial, proposed | {name: internal})
+        return found
+
     def _at_position(
         self,
         study: Study,
@@ -321,19 +343,16 @@ class ProposerSampler(SeededSampler):
         distribution: BaseDistribution,
         position: float,
     ) -> Any:
-        """The value at a proposed position in a range, published for others.
+        """The value at a proposed position in a range.
 
         If all else is decided, a value that makes a configuration which no trial has is preferred.
         """
-        proposed = _private.read_proposal(trial)
-        others = {n: v for n, v in proposed.items() if n != name}
         taken: set[float] = set()
         if _private.read_positions(trial).keys() <= trial.params.keys() | {name}:
-            view = self._reader(study).view(study, trial)
+            view, others = self._reader(study).view(study, trial), _private.read_proposal(trial)
+            others.pop(name, None)
             taken = taken_values([*view.columns, *view.running], name, others)
-        value = value_at(distribution, position, taken)
-        _publish_value(study, trial, name, distribution, value)
-        return value
+        return value_at(distribution, position, taken)
 
     def _await_others(self, study: Study, trial: FrozenTrial, view: View) -> View:
         """The view after waiting for proposals of other processes, as long as any are published.
@@ -414,19 +433,6 @@ class ProposerSampler(SeededSampler):
     def _warn_once(self, study: Study, message: str, about: str) -> None:
         if self._reader(study).first_time(about):
             _logger.warning(f"{self}: {message}")
-
-
-def _publish_value(
-    study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution, value: Any
-) -> None:
-    """Publish what the joint proposal became for a parameter as the objective asks for it.
-
-    Its name, the order of its choices or its steps may have been others.
-    """
-    proposed = _private.read_proposal(trial)
-    internal = float(distribution.to_internal_repr(value))
-    if proposed.get(name) != internal:
-        _private.write_proposal(study, trial, proposed | {name: internal})
 
 
 def _silent(trial: FrozenTrial, view: View) -> list[int]:
