@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,8 +28,8 @@ class SuccessModels:
     """The models of success; one at least.
 
     Attributes:
-        failures: Of failures, and of constraints that are never below 0 where they hold.
-        constraints: Of the values of the other constraints.
+        failures: Of failures, by trees.
+        constraints: Of the constraints that were broken, by a process for each.
     """
 
     failures: Feasibility | None
@@ -84,32 +84,19 @@ def fit_feasibility(
     learnt = np.flatnonzero(~ignored)[slice(-(max_rows or n), None)]
     if success[learnt].all():
         return None, learnt
+    done = history.status[learnt] != Status.FAILED
     constraints, failures = None, None
-    if len(valued := _valued(history, success, learnt)):
+    if (success[learnt] != done).any():  # no constraint while the violations stand for the losses
+        values = history.constraints[learnt]
         borders = surrogates.Constraints(implied=space.implied)
         with as_failure(f"fit of {{!r}} on {n} rows", borders):
-            values = history.constraints[np.ix_(learnt, valued)]
-            constraints = shared.fit(borders, features[learnt], values)
-        # Rows that break only constraints learnt above are successes for the trees.
-        others = np.delete(history.constraints, valued, axis=1)
-        success = successes(replace(history, constraints=others))
-    if not success[learnt].all():
+            broken = (values > 0.0).any(axis=0)
+            constraints = shared.fit(borders, features[learnt], values[:, broken])
+    if not done.all():
         model = surrogates.Feasibility(random_state=streams.integer("feasibility", n))
         with as_failure(f"fit of {{!r}} on {n} rows", model):
-            failures = shared.fit(model, features[learnt], success[learnt])
+            failures = shared.fit(model, features[learnt], done)
     return SuccessModels(failures, constraints), learnt
-
-
-def _valued(history: History, success: BoolArray, learnt: IntArray) -> IntArray:
-    """Columns of the constraints whose values in rows ``learnt`` say how far the border is.
-
-    They lie on both sides of it. None while the violations stand for the losses, see
-    ``successes``.
-    """
-    if (success == (history.status != Status.FAILED)).all():
-        return np.empty(0, dtype=np.intp)
-    c = history.constraints[learnt]
-    return np.flatnonzero((c < 0.0).any(axis=0) & (c > 0.0).any(axis=0))
 
 
 def retried(space: VectorSpace, history: History) -> BoolArray:

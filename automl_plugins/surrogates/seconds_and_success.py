@@ -1,7 +1,7 @@
 """Models beside that of the loss: seconds (GBQR thesis 5.2), and the probability of success.
 
-Trees learn which rows failed. The value of a constraint also says how far its border is: a
-Gaussian process learns it.
+Trees learn which rows failed. The value of a constraint may also say how far its border is, and
+the loss is known on both sides: a Gaussian process learns it.
 
 Notation of this module, besides that of ``base``::
 
@@ -170,7 +170,8 @@ class Constraints(BaseEstimator):  # type: ignore[misc]
     """P(all constraints hold), by a Gaussian process on the values of each (Gardner et al. 2014).
 
     The values are compressed, z = sign(c) ln(1 + |c| / median |c|): the border counts, not how
-    large a violation may become.
+    large a violation may become. A constraint that is never below 0 does not say by how much it
+    holds: there its distance from the border counts as the median one.
 
     Args:
         implied: Columns without an activity flag, see ``AveragedProcess``.
@@ -185,18 +186,23 @@ class Constraints(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: FloatArray, values: FloatArray) -> Self:
         """Learn from features ``X`` (n, f) and ``values`` (n, c), NaN where unknown.
 
-        Each constraint has at least one value other than 0 and NaN.
+        Each constraint has at least one value above 0.
         """
         self.processes_ = []
         for column in np.asarray(values, dtype=np.float64).T:
             known = np.flatnonzero(~np.isnan(column))
             c = np.clip(column[known], -HUGE, HUGE)
+            # Rows on the border itself, c = 0, give no unit.
+            unit = np.median(np.abs(c[c != 0.0]))
+            if not (c < 0.0).any():  # c = 0 wherever it holds, not on the border
+                c[c == 0.0] = -unit
             with np.errstate(over="ignore"):
-                # Rows on the border itself, c = 0, give no unit.
-                size = np.minimum(np.abs(c) / np.median(np.abs(c[c != 0.0])), HUGE)
+                size = np.minimum(np.abs(c) / unit, HUGE)
             z = np.sign(c) * np.log1p(size)
-            # The process itself would keep those that hold by the most.
-            rows = informative_rows(np.abs(z), _BORDER_ROWS)
+            # The process itself would keep those that hold by the most. Of equal ones the newest
+            # are kept, which come first in reversed order: the search draws near to the border.
+            newest_first = len(z) - 1 - informative_rows(np.abs(z[::-1]), _BORDER_ROWS)
+            rows = np.sort(newest_first)
             process = AveragedProcess(implied=self.implied)
             self.processes_.append(process.fit(X[known[rows]], z[rows]))
         return self

@@ -219,6 +219,14 @@ def curves(trial: optuna.Trial) -> float:
     return float(((x - (0.55, 0.65, 0.6)) ** 2).sum())
 
 
+def hinges(trial: optuna.Trial) -> float:
+    """The same, but where a constraint holds it is 0."""
+    x = np.array([trial.suggest_float(name, 0, 1) for name in "xyz"])
+    trial.set_constraint("ball", max(0.0, 0.09 - float(((x - 0.6) ** 2).sum())))
+    trial.set_constraint("cylinder", max(0.0, float((x[:2] ** 2).sum()) - 0.6))
+    return float(((x - (0.55, 0.65, 0.6)) ** 2).sum())
+
+
 def network(trial: optuna.Trial) -> float:
     """Larger networks are better, as far as memory and time allow."""
     layers = trial.suggest_int("layers", 1, 12)
@@ -233,7 +241,7 @@ def network(trial: optuna.Trial) -> float:
     return loss + 0.02 * abs(math.log2(batch) - 6.0) + 0.02 * abs(layers - 5) + 0.05 * sparse
 
 
-CONSTRAINED = (line, yes_or_no, curves, network)
+CONSTRAINED = (line, yes_or_no, curves, hinges, network)
 
 
 def constraints(seeds: int = 10, n_trials: int = 50, late: int = 30) -> None:

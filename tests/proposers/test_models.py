@@ -394,7 +394,7 @@ def test_a_loss_that_has_diverged_is_a_failure(far: float) -> None:
     assert fitted_to(vectors, np.minimum(losses, 9.0).tolist(), [0] * 8).feasibility is None
 
 
-def test_values_on_both_sides_of_a_border_are_learnt_by_a_process() -> None:
+def test_constraints_are_learnt_by_processes_and_failures_by_trees() -> None:
     x = np.linspace(0.0, 1.0, 6)
     status = np.array([C, C, C, C, C, F])
     unknown = np.where(x == 1.0, NAN, x - 0.5)
@@ -407,12 +407,9 @@ def test_values_on_both_sides_of_a_border_are_learnt_by_a_process() -> None:
     both = fitted(unknown).feasibility
     assert both is not None and both.constraints is not None and both.failures is not None
     assert (both.failures.held_out()[:5] > 0.5).all()  # only the last row has failed
-    # Above 0 or 0: how far the border is from there, nobody knows.
-    hinge = fitted(np.maximum(unknown, 0.0))
-    assert hinge.feasibility is not None and hinge.feasibility.constraints is None
     models = fitted(unknown, np.full(6, -1.0), np.maximum(unknown, 0.0))
     assert models.feasibility is not None and models.feasibility.constraints is not None
-    assert len(models.feasibility.constraints.processes_) == 1
+    assert len(models.feasibility.constraints.processes_) == 2  # one has never been broken
     # The probabilities of the two are multiplied, and four successes asked for.
     grid = np.linspace(0.0, 1.0, 11)[:, None]
     failures, constraints = models.feasibility.failures, models.feasibility.constraints

@@ -180,6 +180,28 @@ def test_the_border_of_each_constraint_is_found() -> None:
     assert (p[[0, 1, 3]] > 0.9).all() and (p[[2, 4, 5]] < 0.1).all()
 
 
+def test_the_border_of_a_constraint_that_is_never_below_0_is_found() -> None:
+    X, values = slopes()
+    inside, outside = np.array([[0.2, 0.2], [0.4, 0.5]]), np.array([[0.8, 0.2], [0.3, 0.95]])
+    broken = (values > 0.0).astype(np.float64)
+    for c in (np.maximum(values, 0.0), broken, 1e300 * broken):
+        model = Constraints().fit(X, c)
+        assert (np.exp(model.log_probability(inside)) > 0.9).all()
+        assert (np.exp(model.log_probability(outside)) < 0.1).all()
+    # Only whether it holds: as if it said -1 and 1.
+    expected = Constraints().fit(X, 2.0 * broken - 1.0).log_probability(X)
+    found = Constraints().fit(X, broken).log_probability(X)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_of_rows_as_near_to_a_border_the_newest_are_learnt() -> None:
+    X = np.random.default_rng(0).random((2_000, 1))
+    X = X[np.argsort(-np.abs(X[:, 0] - 0.05))]  # a search draws near to a border
+    model = Constraints().fit(X, (X > 0.05).astype(np.float64))
+    p = np.exp(model.log_probability(np.array([[0.045], [0.055]])))
+    assert p[0] > 0.9 and p[1] < 0.1
+
+
 @pytest.mark.parametrize("unit", [1e-200, 1e-3, 1e3, 1e140])
 def test_the_unit_of_a_constraint_does_not_matter(unit: float) -> None:
     X, values = slopes()
