@@ -1,7 +1,7 @@
 """Policies that are optimistic in the face of uncertainty.
 
-They play the arm with the largest upper bound of its mean or of its maximum, the one that wins a
-draw from what its rewards may be, or one that may still beat the best reward. In the formulas:
+They play the arm with the largest upper bound of its mean or maximum, the arm with the largest
+draw from a distribution of its rewards, or an arm that may still beat the best reward. Notation:
 
 =====  =====================================================================
 n_k    pulls of arm k, running ones included; failed ones have reward 0
@@ -28,12 +28,12 @@ Unit = Literal["pulls", "seconds"]
 
 _ALPHA: dict[Scale, float] = {"arms": 1.75, "unit": 0.5}
 _LEAST = 0.1  # a pull counts for at least this many, however little time it took
-_SHRINKAGE = 3.0  # pulls that the deficit of all arms weighs against an arm's own
+_SHRINKAGE = 3.0  # weight of all arms' deficit, in pulls, against the deficit of one arm
 
 _EDGE = 1e-3  # means are kept this far from 0 and 1
 _SMALLEST_SD = 1e-3  # for arms that always have the same reward
-_SMALLEST_SUM = 0.01  # of alpha and beta: rewards that are all 0 or 1 have a sum of 0
-_REDRAWS = 5, 10  # times, at once: the challenger of a sure winner may not come up for ages
+_SMALLEST_SUM = 0.01  # of alpha + beta, which is 0 for rewards that are all 0 or 1
+_REDRAWS = 5, 10  # batches, draws of each: a sure winner may keep winning almost for ever
 
 _NO_SPREAD = 1e-12  # smaller variances are rounding errors
 _TINY = 1e-280  # smaller tails are computed as logarithms
@@ -45,11 +45,11 @@ _TINY = 1e-280  # smaller tails are computed as logarithms
 def arm_scales(best: FloatArray, finished: IntArray, total: FloatArray) -> FloatArray:
     """Units S_k = sqrt(A d_k) (K,) in which rewards of arm k are compared with those of others.
 
-    A is the median absolute deviation of the arms' maxima (the mean one where that is 0). d_k is
-    how far a reward of arm k lies below the arm's end: (n best - total) / (n - 1), which is exact
-    for rewards end - exponential, shrunk towards that of all arms. Both are proportional to the
-    rewards, and one arm that is far behind changes neither for the others. ``best`` are finite,
-    ``total`` the sums of the rewards of ``finished`` pulls.
+    A is the median absolute deviation of the arms' maxima (the mean absolute deviation if that is
+    0). d_k estimates how far a reward of arm k lies below the largest possible one: it is
+    (n best - total) / (n - 1), unbiased if these distances are exponential, shrunk towards the
+    estimate for all arms. A and d_k scale with the rewards, and an arm far behind changes neither
+    for the others. ``best`` is finite, ``total`` the sum of the rewards of ``finished`` pulls.
     """
     away = np.abs(best - np.median(best))
     apart = np.median(away) or away.mean()
@@ -62,11 +62,11 @@ def arm_scales(best: FloatArray, finished: IntArray, total: FloatArray) -> Float
 
 
 def pulls_by_time(pulls: IntArray, timed: IntArray, seconds: FloatArray) -> FloatArray:
-    """Pulls (K,) as if all took the same time: t times the arm's part of all seconds.
+    """Pulls (K,) as if all took the same time: all pulls t, times the arm's share of all seconds.
 
-    A pull without seconds counts with the mean seconds of its arm, or of all arms where those are
-    not known. A pull counts for at least a tenth of one: an arm that takes no time would never
-    lose. Without any known seconds, those of ``timed`` pulls, the pulls stay as they are.
+    ``seconds`` are sums over ``timed`` pulls. Any other pull counts with the mean seconds of its
+    arm, or of all arms if the arm has none. Each pull counts as a tenth of a pull at least, else
+    an arm that takes no time would always win. If no seconds are known, ``pulls`` are returned.
     """
     if not seconds.sum() > 0:
         return pulls.astype(np.float64)
@@ -177,8 +177,8 @@ class MaxUCB(ScoredPolicy):
 def best_rewards(of: ArmStatistics) -> FloatArray:
     """Largest rewards (K,), finite.
 
-    0 for an arm of which all pulls failed so far, and the median of the others for one of which
-    nothing has finished (0 if nothing has at all).
+    An arm whose finished pulls all failed has 0. An arm without a finished pull has the median of
+    the other arms, or 0 if no pull has finished at all.
     """
     scored = of.scored > 0
     best = np.where(scored & np.isneginf(of.best), 0.0, of.best)
@@ -194,8 +194,8 @@ def beta_parameters(mean: FloatArray, variance: FloatArray) -> tuple[FloatArray,
     """Parameters (K,), both > 0, of the Beta distributions with these moments.
 
     alpha = ((1 - mu) / s^2 - 1 / mu) mu^2 (GBQR thesis, eq. 2.24), beta = alpha (1 / mu - 1)
-    (eq. 2.15), that is alpha + beta = mu (1 - mu) / s^2 - 1. Exists only for 0 < mu < 1 and
-    0 < s^2 < mu (1 - mu): moments outside are moved to the nearest that are allowed.
+    (eq. 2.15), that is alpha + beta = mu (1 - mu) / s^2 - 1. They exist only for 0 < mu < 1 and
+    0 < s^2 < mu (1 - mu): other moments are moved to the nearest ones in these ranges.
     """
     mu = np.clip(mean, _EDGE, 1.0 - _EDGE)
     s2 = np.maximum(variance, _SMALLEST_SD**2)
@@ -204,11 +204,11 @@ def beta_parameters(mean: FloatArray, variance: FloatArray) -> tuple[FloatArray,
 
 
 class Thompson(Policy):
-    """The arm with the largest draw from the Beta distributions of their rewards.
+    """The arm with the largest draw from a Beta distribution of its rewards.
 
     The distributions have the moments of the rewards (GBQR thesis, 2.11 to 2.24, algorithm 2). An
     arm whose rewards do not vary is pulled at once until it has two pulls; after that its
-    standard deviation counts as 0.001. One of which nothing has finished is drawn uniformly.
+    standard deviation counts as 0.001. For an arm without a finished pull the draw is uniform.
 
     Args:
         min_pulls, min_share: See ``Policy``.
@@ -238,9 +238,9 @@ class Thompson(Policy):
 class TopTwoThompson(Thompson):
     """Thompson sampling that plays the challenger in part of the pulls (Russo 2016).
 
-    With probability gamma the winner of the draw is played, else all arms are drawn again until
-    another one wins, and that is played (the listing in the GBQR thesis plays the first again).
-    After 50 draws without another winner the best of the other arms in the last one is played.
+    With probability gamma the winner of the draw is played. Else the draw is repeated until
+    another arm wins, which is played (the listing in the GBQR thesis plays the first again).
+    After 50 draws without another winner, the second of the last draw is played.
 
     Args:
         gamma: Part of the pulls that the winner gets, in [0, 1].
@@ -295,11 +295,11 @@ def log_t_tail(z: FloatArray, degrees: FloatArray) -> FloatArray:
 
 
 def effort(count: Any, mean: Any, variance: Any, best: Any) -> FloatArray:
-    """How often no candidate must have been left for arms to become candidates (m,).
+    """The smallest r of ``IncreasingEffort`` at which each arm is a candidate (m,).
 
     ``count`` rewards of each arm have this mean and population variance (m,); ``best`` is the
-    best one so far of any arm. 0 for an arm with fewer than two rewards, whose limit is infinite,
-    and inf for one whose rewards do not vary, whose limit is its mean.
+    best reward so far of any arm. r is 0 for an arm with fewer than two rewards, whose limit is
+    infinite, and inf for an arm whose rewards do not vary, whose limit is its mean.
     """
     count = np.asarray(count, dtype=np.float64)
     mean, variance, best = np.broadcast_arrays(mean, variance, np.asarray(best, np.float64))
@@ -320,12 +320,12 @@ class IncreasingEffort(Policy):
 
         mean + t(1 - 0.1 / 2^r, n - 1) s / sqrt(n) > y*
 
-    with r the number of times that no candidate was left (eq. 7.1). Solved for r, this is the
-    first r at which the arm is a candidate, its ``effort``: the tail of Student's t beyond
-    z = (y* - mean) sqrt(n) / s exceeds 0.1 / 2^r. As r rises until there is a candidate, it is
-    the largest value that the smallest effort ever had, had the rule been asked after each
-    finished pull, among the arms that are left now. If no effort makes an arm a candidate - none
-    of their rewards vary - all are.
+    with r the number of times that no candidate was left (eq. 7.1). Solved for r, this gives the
+    smallest r at which the arm is a candidate, its ``effort``: the tail of Student's t beyond
+    z = (y* - mean) sqrt(n) / s exceeds 0.1 / 2^r. r rises until there is a candidate. So it is the
+    largest value so far of the smallest effort, taken over the arms that are left now, as if the
+    rule had been asked after each finished pull. If every effort is infinite, since no arm's
+    rewards vary, all arms are candidates.
 
     Args:
         min_pulls, min_share: See ``Policy``.
@@ -350,7 +350,7 @@ class IncreasingEffort(Policy):
 def _efforts(mine: BoolArray, reward: FloatArray) -> FloatArray:
     """Efforts of the arms before the first record and after each (n + 1, K).
 
-    ``mine`` (n, K) is whether each record, with its ``reward`` (n,), is of each arm.
+    ``mine[i, k]`` says whether record i, with ``reward[i]``, is a pull of arm k.
     """
     value = reward[:, None]
     count, total, squares = np.stack([mine, mine * value, mine * value**2]).cumsum(axis=1)
@@ -363,7 +363,7 @@ def _efforts(mine: BoolArray, reward: FloatArray) -> FloatArray:
     variance = np.maximum(squares[at, who] / np.maximum(n, 1.0) - mean**2, 0.0)
     efforts = np.zeros((len(mine) + 1, mine.shape[1]))
     efforts[at + 1, who] = effort(n, mean, variance, best[at + 1])
-    # Each row of an effort that stands refers to the one where it last changed.
+    # For each row the row in which the effort last changed.
     since = np.maximum.accumulate(np.where(changed, np.arange(1, len(mine) + 1)[:, None], 0))
     efforts[1:] = np.take_along_axis(efforts, since, axis=0)
     return efforts

@@ -54,14 +54,14 @@ def model_weights(
 ) -> dict[Any, float]:
     """The probability of each option of ``choice``.
 
-    Options of which forbidden clauses leave nothing have probability 0.
+    An option that the forbidden clauses exclude entirely has probability 0.
 
     Args:
         space: The search space.
         choice: Name of the categorical parameter that selects the model; None is the only
             unconditional one with children.
         rule: ``"2^N"`` counts hyperparameters (eq. 5); ``"volume"`` takes theta (eq. 9), see
-            ``log_volumes``; a mapping gives weights by option, of any sum.
+            ``log_volumes``; a mapping has a weight for each option, with any sum.
 
     Returns:
         Probabilities by option, in the order of the options; their sum is 1.
@@ -87,7 +87,7 @@ def model_weights(
 
 
 def check_rule(argument: str, rule: Any, others: str) -> None:
-    """Raise ValueError unless ``rule`` is ``"2^N"`` or ``"volume"``; ``others`` are legal, too."""
+    """ValueError unless ``rule`` is ``"2^N"`` or ``"volume"``; it says that ``others`` are too."""
     if not isinstance(rule, str) or rule not in ("2^N", "volume"):
         raise ValueError(f"{argument} must be '2^N', 'volume' or {others}, got {rule!r}.")
 
@@ -146,7 +146,7 @@ def failure_probability(weights: npt.ArrayLike, theta: npt.ArrayLike, n_draws: i
         )
     if n_draws == 0:  # 0 times -inf is NaN
         return 1.0
-    # Beyond 1, by the rounding allowed above, there is no logarithm.
+    # ``hit`` may exceed 1 by the rounding allowed above, where log1p(-hit) is NaN.
     with np.errstate(divide="ignore"):  # a model that is surely hit: exp(-inf)
         return float(np.exp(n_draws * np.log1p(-np.minimum(hit, 1.0))).mean())
 
@@ -156,7 +156,8 @@ def weights_by_option(
 ) -> FloatArray:
     """The weights in the order of the options (K,).
 
-    ValueError, beginning with ``demand``, for a missing or unknown option, or no number.
+    ValueError that begins with ``demand`` if an option is missing or unknown, or a weight is no
+    number.
     """
     missing = [o for o in options if o not in weights]
     unknown = [o for o in weights if o not in options]

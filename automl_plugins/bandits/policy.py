@@ -24,7 +24,7 @@ Weights = Mapping[int, float] | Sequence[float] | npt.NDArray[Any]
 class Standing:
     """The state of a search as the rule of a policy sees it."""
 
-    arms: IntArray  # that can be chosen (K,), ascending; those that always fail are left out
+    arms: IntArray  # arms that can be chosen (K,), ascending; without those that always fail
     of: ArmStatistics  # of these arms, in the same order
     records: ArmRecords  # all pulls so far, of any arm
 
@@ -43,8 +43,8 @@ class ArmChoice:
 
     arm: int
     reason: str  # in words
-    score: float | None = None  # that the rule compared; None if it compares no scores
-    round: int | None = None  # of successive filtering, from 1; None without rounds
+    score: float | None = None  # its score, if the rule compares scores
+    round: int | None = None  # round of successive filtering, counted from 1, if there are rounds
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -88,7 +88,7 @@ class Policy(ShowsArguments, ABC):
             arms: Arms that may be chosen, distinct; exhausted ones are left out by the caller.
             records: All pulls so far, of any arm, running ones included.
             streams: Source of randomness.
-            k: Number of this pull; pulls of the same number draw the same.
+            k: Number of this pull; the same number gives the same random draws.
 
         Raises:
             ValueError: If there is no arm.
@@ -110,18 +110,18 @@ class Policy(ShowsArguments, ABC):
             return ArmChoice(arm, f"guaranteed minimum of {name}")
         scores = self._scores(standing)
         own = np.empty(0) if scores is None else scores[standing.arms == arm]
-        # Such a ``choose`` may also return an arm that is given up, which has none.
+        # Such a ``choose`` may also return an arm that is given up, which has no score.
         return ArmChoice(arm, f"chosen by {name}", float(own[0]) if len(own) else None)
 
     def _guarantees(self, pulls: IntArray) -> bool:
         """Whether an arm has fewer pulls (K,) than it is guaranteed."""
-        # One pull ahead for every arm: they may all fall short of the guarantee at once.
+        # The guarantee K pulls ahead: all arms may fall short of theirs at the same time.
         share = self.min_share * (int(pulls.sum()) / len(pulls) + 1)
         return bool(pulls.min() < max(self.min_pulls, math.ceil(share)))
 
     @abstractmethod
     def _pick(self, standing: Standing, rng: np.random.Generator) -> int:
-        """One of the arms, each of which has ``min_pulls`` pulls (maybe still running)."""
+        """Choose one of the arms; each has ``min_pulls`` pulls or more, running ones included."""
 
     def _scores(self, standing: Standing) -> FloatArray | None:
         """Scores that the rule compares, larger is better (K,); None if it compares none."""
@@ -163,7 +163,7 @@ def weights_from_numbers(numbers: npt.ArrayLike) -> FloatArray:
 def mean_rewards(of: ArmStatistics) -> FloatArray:
     """Mean rewards (K,).
 
-    An arm of which nothing has finished gets the mean of all rewards, 0 if there are none: a slow
+    An arm without a finished pull has the mean of all rewards, or 0 if there are none: so a slow
     first pull neither attracts all workers to its arm nor keeps them away.
     """
     overall = of.total.sum() / max(int(of.scored.sum()), 1)
@@ -180,7 +180,7 @@ class _Greedy(Policy):
 
     @abstractmethod
     def _epsilon(self, t: int) -> float:
-        """Probability of any arm after t pulls."""
+        """Probability of drawing the arm uniformly, after t pulls."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -239,8 +239,8 @@ class DecreasingEpsilon(_Greedy):
 class RandomArm(Policy):
     """Draws an arm, uniformly or with given weights; the rewards do not matter.
 
-    Weighted model sampling is this policy with ``min_pulls=0, min_share=0``: with a guarantee,
-    the shares of the pulls are not the weights.
+    Weighted model sampling is this policy with ``min_pulls=0, min_share=0``: a guarantee would
+    move the arms' shares of the pulls away from the weights.
 
     Args:
         weights: Weight of each arm, by its number: a mapping or a sequence; finite, >= 0, one of
@@ -289,11 +289,11 @@ class RandomArm(Policy):
 class AlwaysBest(Policy):
     """Always the arm whose first reward was best, or always a given one: baselines (thesis 7.5).
 
-    A failed first pull has reward 0. Without any reward yet, arms are drawn. The thesis's baseline
-    has ``min_pulls=1, min_share=0``.
+    A failed first pull has reward 0. Until a pull has finished, arms are drawn uniformly. The
+    thesis's baseline has ``min_pulls=1, min_share=0``.
 
     Args:
-        arm: Play this one as long as it is left.
+        arm: Number of the arm to play as long as it is left; None is the one that began best.
         min_pulls, min_share: See ``Policy``.
 
     Example::

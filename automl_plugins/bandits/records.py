@@ -38,8 +38,8 @@ class ArmRecords:
 
     Attributes:
         arm: Number of the arm of each pull (n,), from 0.
-        reward: Larger is better, in [0, 1] (n,); NaN without one. A pruned pull has the
-            reward of its last report.
+        reward: Reward of each pull (n,), in [0, 1], larger is better; NaN if it has none. A
+            pruned pull has the reward of its last report.
         seconds: Cost (n,), >= 0; NaN where unknown, also in place of more than ``LONGEST``.
         status: ``Status`` of each pull (n,).
 
@@ -63,7 +63,7 @@ class ArmRecords:
         reward, seconds = self.reward, self.seconds
         unknown = (self.status == Status.COMPLETE) & np.isnan(reward)
         refuse_rows("arm", self.arm, self.arm < 0, "must be >= 0")
-        # Comparisons that are False for NaN, no reward: only COMPLETE pulls need one.
+        # NaN, no reward, passes these comparisons: only COMPLETE pulls need a reward.
         refuse_rows("reward", reward, (reward < 0) | (reward > 1), "must lie in [0, 1]")
         check_seconds("seconds", seconds)
         no_status = ~np.isin(self.status, list(Status))
@@ -126,13 +126,13 @@ class ArmStatistics:
     """
 
     pulls: IntArray  # running ones included
-    scored: IntArray  # finished ones
-    failed: IntArray  # failed ones among them
+    scored: IntArray  # finished pulls
+    failed: IntArray  # failed pulls among them
     total: FloatArray  # sum of rewards
     squares: FloatArray  # sum of squared rewards
     best: FloatArray  # largest reward; -inf without one
-    seconds: FloatArray  # known ones, of finished pulls
-    timed: IntArray  # finished ones whose seconds are known
+    seconds: FloatArray  # sum over the finished pulls whose seconds are known
+    timed: IntArray  # number of these pulls
 
     @classmethod
     def from_records(cls, records: ArmRecords, n_arms: int = 0) -> ArmStatistics:
@@ -175,7 +175,7 @@ class ArmStatistics:
         return ArmStatistics(**{name: column[arms] for name, column in vars(self).items()})
 
     def working(self, arms: IntArray, failures: int = FAILURES) -> IntArray:
-        """Those of ``arms`` that are not ``failing``; all of them if all are."""
+        """The ``arms`` that are not ``failing``; all ``arms`` if every one of them is."""
         failing = self.failing(failures)[arms]
         return arms if failing.all() else arms[~failing]
 
@@ -190,7 +190,7 @@ class RewardScale:
 
     best: float  # loss with reward 1
     worst: float  # loss with reward 0
-    reason: str  # for this scale, one sentence; see ``describe``
+    reason: str  # why this scale, with places for ``best`` and ``worst``; see ``describe``
 
     @classmethod
     def of(
@@ -204,8 +204,8 @@ class RewardScale:
 
         Losses in [0, 1] (errors) give 1 - loss and losses in [-1, 0] (negated scores) give -loss;
         where all are 0, ``maximize`` says which they are. All others are rescaled, see
-        ``spanning``. A ``reward_range``, the losses with reward 1 and 0, of ``loss_range``,
-        overrides all rules.
+        ``spanning``. A ``reward_range``, (best, worst) as ``loss_range`` returns it, overrides
+        these rules.
         """
         if reward_range is not None:
             return cls(*reward_range, "rewards are scaled by the given range")
@@ -232,7 +232,7 @@ class RewardScale:
         near = tame(values)
         best, worst = float(near.min()), float(near.max())
         reach = best + _FAR * (float(np.median(near)) - best)
-        # Where the median is as good as the best, the worst one is all there is to scale by.
+        # If the median equals the best loss, the worst one is kept: ``reach`` would be the best.
         if best < reach < values.max():
             worst = reach
         reason = "{worst:g} counts as reward 0 and {best:g} as 1"
@@ -241,13 +241,13 @@ class RewardScale:
         return cls(best, worst, reason)
 
     def describe(self, *, maximize: bool = False) -> str:
-        """The reason, with values of the objective as the user wrote them."""
+        """The reason, with the values of the objective in the user's own sign."""
         sign = -1.0 if maximize else 1.0
         # + 0.0 turns -0.0 into 0.0.
         return self.reason.format(worst=sign * self.worst + 0.0, best=sign * self.best + 0.0)
 
     def rewards(self, losses: npt.ArrayLike) -> FloatArray:
-        """Rewards of losses (n,) in [0, 1]; NaN stays, infinities are 0 and 1."""
+        """Rewards (n,), in [0, 1], of losses (n,): 0 for inf, 1 for -inf, NaN for NaN."""
         values = np.asarray(losses, dtype=np.float64)
         width = self.worst - self.best
         if width <= 0.0:  # one loss only, or several equal ones
@@ -280,12 +280,12 @@ class Pulls:
         """The pulls, with rewards on the scale of their losses; see ``RewardScale.of``.
 
         ``infeasible`` is a mask (n,) of the pulls that violate a constraint. Like infinite losses
-        they have reward 0 and do not set the scale. The others are columns of the pulls.
+        they have reward 0 and do not set the scale. The other arrays have an entry for each pull.
         """
         values = np.asarray(losses, dtype=np.float64)
         bad = np.isposinf(values)  # -inf, the best there is, has reward 1
         if infeasible is not None:
-            # A failed one stays without a reward.
+            # A failed pull, whose loss is NaN, stays without a reward.
             bad |= infeasible & ~np.isnan(values)
         scale = RewardScale.of(values[~bad], reward_range, maximize=maximize)
         rewards = scale.rewards(values)
@@ -309,7 +309,10 @@ class Pulls:
 def loss_range(
     reward_range: tuple[float, float] | None, *, maximize: bool = False
 ) -> tuple[float, float] | None:
-    """The losses of the values that are worth 0 and 1, in either order, the better one first."""
+    """A ``reward_range``, two values of the objective in either order, as losses (best, worst).
+
+    ValueError unless the values are finite and differ.
+    """
     if reward_range is None:
         return None
     try:
@@ -318,8 +321,8 @@ def loss_range(
         a, b = math.nan, math.nan
     if not (math.isfinite(a) and math.isfinite(b) and a != b):
         raise ValueError(
-            "reward_range must be two different finite values of the objective, those that are"
-            f" worth 0 and 1 in either order, got {reward_range!r}."
+            "reward_range must be two different finite values of the objective, the best and the"
+            f" worst possible one in either order, got {reward_range!r}."
         )
     low, high = sorted((-a, -b) if maximize else (a, b))
     return low, high

@@ -38,11 +38,11 @@ class ArmRow:
     running: int
     failed: int
     pull_share: float  # of all pulls, in [0, 1]
-    seconds: float  # known ones of its finished pulls
+    seconds: float  # sum over its finished pulls whose seconds are known
     seconds_share: float  # of the known seconds of all arms, in [0, 1]
-    best: float  # value of a complete pull, as the user wrote it
+    best: float  # best value of a complete pull, in the user's own sign
     mean_reward: float  # in [0, 1], failed pulls counted as 0
-    left: int | None  # round in which it left, the first being 1
+    left: int | None  # round in which it left, counted from 1; None if it did not
     reason: str  # why it left; empty if it did not
 
 
@@ -54,8 +54,8 @@ class ArmReport:
 
     Attributes:
         names: Names of the arms, in the order of their numbers.
-        records: All pulls, in the order in which they finished.
-        losses: Loss or objective value of each pull (n,), as the user wrote it; NaN if none.
+        records: All pulls, in the order in which they finished, then the running ones.
+        losses: Loss or objective value of each pull (n,), in the user's own sign; NaN if none.
         rounds: Rounds of successive filtering; empty for other policies.
         notes: What else should be known, one sentence each: how rewards were scaled, arms given
             up because they always failed, arms that ran out of configurations.
@@ -90,9 +90,9 @@ class ArmReport:
         maximize: bool = False,
         unit: Unit = "trials",
     ) -> ArmReport:
-        """The report of a search, given its pulls and the arms that have something left to try.
+        """The report of a search; ``left`` are the arms that have something left to try.
 
-        The others are arguments of the class; ``notes`` are added to what the pulls say.
+        ``notes`` are added to the notes made here; the other arguments are those of the class.
         """
         said = [f"Rewards: {pulls.scale.describe(maximize=maximize)}.", *notes]
         said += [f"{names[a]} failed in all of its trials." for a in sorted(pulls.given_up())]
@@ -132,14 +132,14 @@ class ArmReport:
         """A row for each arm, in the order of their numbers."""
         records, n_arms, n = self.records, len(self.names), len(self.records)
         of = ArmStatistics.from_records(records, n_arms)
-        # 0 where nothing has finished, unknown where nothing that has was timed.
+        # 0 if no pull of the arm has finished; NaN if none of its finished pulls was timed.
         seconds = np.where((of.timed == 0) & (of.scored > 0), np.nan, of.seconds)
         total = float(of.seconds.sum())
         values = self._sign * np.asarray(self.losses, dtype=np.float64).reshape(-1)
         known = (records.status == Status.COMPLETE) & ~np.isnan(values)
         best = np.full(n_arms, np.nan)
-        np.fmin.at(best, records.arm[known], values[known])  # of NaN and a number the number
-        # The newest decision on each arm replaces the others: it may have been taken back.
+        np.fmin.at(best, records.arm[known], values[known])  # ``fmin`` ignores NaN
+        # Only the newest decision on an arm counts: a later round may have taken it back.
         last = {d.arm: (r.index + 1, d) for r in self.rounds for d in r.decisions}
         left = {k: (number, d.reason) for k, (number, d) in last.items() if not d.advances}
         return [
@@ -197,7 +197,7 @@ class ArmReport:
         return "\n\n".join(blocks)
 
     def to_markdown(self) -> str:
-        """The same in Markdown; it takes tabulate."""
+        """The report in Markdown; needs the library tabulate."""
         align = ["left", *["right"] * (len(_HEADERS) - 2), "left"]
         table = MARKDOWN.tabulate(
             _HEADERS, list(self._cells()), align, needed_by="automl_plugins.bandits"
@@ -254,13 +254,16 @@ class ArmReport:
 
 
 def describe_round(outcome: Round, names: Sequence[str], spent: str = "") -> str:
-    """Who takes part in a round with what, the largest share first; who left and why."""
+    """A line on a round: its arms, the largest share first, then those that left, and why.
+
+    ``spent`` is inserted after the number of the round, such as " (12 trials)".
+    """
     total = sum(d.share for d in outcome.decisions)
     stays = sorted((d for d in outcome.decisions if d.advances), key=lambda d: -d.share)
     leaves = [d for d in outcome.decisions if not d.advances]
     leaves.sort(key=lambda d: math.inf if d.score is None else -d.score)
     line = f"Round {outcome.index + 1}{spent}: "
-    # What is the same for all is said once; shares of a softmax differ in their last digits.
+    # Terms that all arms share are written once; softmax shares differ in their last digits.
     if len({(d.score, d.probability, round(d.share, 9)) for d in stays}) == 1:
         each = " each" if len(stays) > 1 else ""
         line += f"{_list(names[d.arm] for d in stays)} ({_terms(stays[0], total)}{each})"
@@ -277,8 +280,8 @@ def describe_dropped_best(
 ) -> list[str]:
     """A line for each round that drops the arm of the best trial, although it can still be pulled.
 
-    ``records`` are the pulls that the rounds were drawn from, ``arms`` can still be pulled,
-    ``names`` are those of all arms.
+    ``records`` are the pulls from which the rounds were drawn, ``arms`` the numbers of the arms
+    that can still be pulled, ``names`` the names of all arms.
     """
     best = records.incumbents()
     return [
@@ -287,7 +290,7 @@ def describe_dropped_best(
             " score='mean' compares mean rewards. score='maximum' would keep it."
         )
         for each in opened
-        # Of several that tie for the best, one that stays is enough.
+        # If several arms tie for the best, it is enough that one of them stays.
         if best and best <= {d.arm for d in each.decisions if not d.advances} & set(arms)
     ]
 
@@ -299,7 +302,7 @@ def _list(arms: Iterable[str]) -> str:
 
 
 def _terms(decision: Decision, total: float | None) -> str:
-    """Score, probability and share of a total, as far as there are such."""
+    """The score and probability that are known, and the share of ``total`` unless it is None."""
     terms = []
     if decision.score is not None or decision.probability is not None:
         terms.append("no score" if decision.score is None else f"score {decision.score:.3f}")

@@ -10,7 +10,7 @@ share    softmax(UCB / temperature): an arm's part of a round's budget
 In the paper's loop each arm is pulled until its share is used up, so the last evaluation of every
 arm in every round overruns. Here debts and savings are carried over, an evaluation starts only if
 about half of it still fits, and later rounds share what is really left (``carry_debts=False`` is
-the paper's loop, but for its end: when the budget is spent).
+the paper's loop, except that it ends when the budget is spent).
 
 The goal of a search is the best single trial, which the arm with the best mean often does not
 have. So the default compares arms by their best reward, and the arm of the best trial always
@@ -38,8 +38,8 @@ from .records import ArmRecords, ArmStatistics
 Score = Literal["mean", "maximum"]
 Unit = Literal["trials", "seconds"]
 
-# c and temperature: those of the paper for means, a sharp softmax for the best rewards, by which
-# an arm 0.02 behind the best one gets 1 / e of what that gets.
+# (c, temperature): for means as in the paper; for maxima a sharp softmax, in which an arm 0.02
+# below the best one gets 1 / e of the best one's share.
 _DEFAULTS: dict[Score, tuple[float, float]] = {"mean": (2.0, 1.0), "maximum": (0.0, 0.02)}
 
 
@@ -53,7 +53,7 @@ class Decision:
 
     arm: int
     advances: bool  # whether it takes part in the round
-    score: float | None  # upper confidence bound; None where it has no rewards
+    score: float | None  # upper confidence bound; None for an arm without rewards
     probability: float | None  # of advancing; None in the first round
     share: float = 0.0  # of the round's budget, in its unit; 0 for an arm that left
     limit: float = 0.0  # total spending of the arm at which its share is used up
@@ -106,9 +106,9 @@ class Round:
 class Turn:
     """The next step of a search."""
 
-    arm: int | None  # None if the budget is spent, or all of it reserved for running pulls
-    opened: tuple[Round, ...] = ()  # rounds that were opened for it, to be stored by the caller
-    current: Round | None = None  # the newest one, of which ``arm`` has a share
+    arm: int | None  # None without an arm, or if the budget is spent or kept for running pulls
+    opened: tuple[Round, ...] = ()  # rounds opened by this step, to be stored by the caller
+    current: Round | None = None  # the newest round, in which ``arm`` takes part
 
     @property
     def choice(self) -> ArmChoice | None:
@@ -151,7 +151,7 @@ class _Ledger(NamedTuple):
     expected: FloatArray  # cost of its next pull (K,); 0 where nothing is known
 
     def left(self, budget: float) -> float:
-        """What is left of a budget, and the rounding of a sum; 0 where it is used up."""
+        """The rest of a budget, with a margin for rounding of the sum; 0 if it is used up."""
         spent = float(self.spent.sum())
         return 0.0 if is_used_up(spent, budget) else (1.0 + ROUNDING) * budget - spent
 
@@ -159,8 +159,8 @@ class _Ledger(NamedTuple):
 class SuccessiveFiltering:
     """Adaptive successive filtering: which arm may spend how much, round by round.
 
-    All methods are functions of their arguments. The caller keeps the rounds: their outcome is
-    drawn once, so that results which come late do not rewrite the past.
+    All methods are pure functions. The caller stores the rounds: their decisions are drawn once,
+    so that results which arrive late do not change them.
 
     Args:
         budget: Trials or seconds in all; > 0.
@@ -171,11 +171,11 @@ class SuccessiveFiltering:
             of the mean reward, which may drop that arm.
         c: Weight of the uncertainty s / sqrt(N); >= 0. None is 0 for maxima and the paper's 2
             for means.
-        temperature: Of the softmax; > 0. None is 0.02 for maxima and the paper's 1 for means,
-            which makes shares of scores in [0, 1] nearly equal (e^0.9 / e^0.6 = 1.35).
+        temperature: Temperature of the softmax; > 0. None is 0.02 for maxima and the paper's 1 for
+            means, which makes shares of scores in [0, 1] nearly equal (e^0.9 / e^0.6 = 1.35).
         min_pulls: Evaluations of each arm in the first round, whatever they cost, as far as the
             budget goes; >= 1.
-        carry_debts: Carry what an arm spent too much or too little over to its next share.
+        carry_debts: Whether what an arm spent beyond or below its share changes its next share.
 
     Raises:
         ValueError: For an argument outside its range.
@@ -227,17 +227,16 @@ class SuccessiveFiltering:
     ) -> SuccessiveFiltering:
         """Algorithm 1 as printed: the bound of the mean with c = 2, its plain softmax, no debts.
 
-        What differs: the search ends when the budget is spent, which the printed loop overruns in
-        every round, so the last rounds are short or missing here, and where few evaluations take
-        much of the budget an arm may never be tried; no arm is dropped where all scores are
-        equal, where equation 7 is 0 / 0; a failed evaluation has the reward 0 instead of none; an
-        arm that failed three times without a success waits for the end of the round. An arm
-        without a success is dropped, as in the paper.
+        Differences: The search ends when the budget is spent. The printed loop overruns it in
+        every round, so here the last rounds are short or missing, and an arm may never be tried
+        if evaluations are expensive. If all scores are equal, and equation 7 is 0 / 0, all arms
+        advance. A failed evaluation has reward 0 instead of none. An arm that failed three times
+        without a success waits for the end of the round; then it is dropped, as in the paper.
         """
         return cls(budget, unit=unit, rounds=rounds, **PAPER)
 
     def suffices_for(self, n_arms: int) -> bool:
-        """Whether the budget has ``min_pulls`` for each arm; True if their cost is not known."""
+        """Whether the budget has ``min_pulls`` for each arm; always True for one in seconds."""
         return self.unit == "seconds" or n_arms * self.min_pulls <= self.budget
 
     def next(
@@ -251,15 +250,15 @@ class SuccessiveFiltering:
         """The arm of pull ``k``, and the rounds that are opened for it.
 
         An arm that has failed three times and never succeeded is not pulled again unless all
-        have. If nothing is left to try in the arms of the last round, one more round shares the
-        rest of the budget among all others.
+        have. If the arms of the last round have nothing left to try, an extra round shares the
+        rest of the budget among all other arms.
 
         Args:
             arms: Arms that have something left to try.
             records: All pulls so far, running ones included.
             rounds: The rounds so far, as they were stored.
             streams: Source of randomness.
-            k: Number of this pull; pulls of the same number draw the same.
+            k: Number of this pull; the same number gives the same random draws.
         """
         current = rounds[-1] if rounds else None
         if not len(arms):
@@ -274,7 +273,7 @@ class SuccessiveFiltering:
                 last = current.index + 1 >= self.rounds
                 if arm is not None or spent or (last and set(current.arms) & set(usable)):
                     return Turn(arm, tuple(opened), current)
-                if last:  # nothing is left in its arms: one more round, of the others
+                if last:  # nothing is left in its arms: an extra round of the others
                     arms = usable
             current = self.open(arms, records, current, streams)
             opened.append(current)
@@ -286,10 +285,10 @@ class SuccessiveFiltering:
         previous: Round | None,
         streams: Streams,
     ) -> Round:
-        """The round after ``previous``, drawn from the finished records; None is before the first.
+        """The round after ``previous`` (None: the first), drawn from the finished records.
 
-        The first round takes all ``arms`` that still can be pulled, a later one those of the round
-        before that are among them, or all if none of those is.
+        The first round takes all ``arms``. A later round filters the arms of the round before; if
+        none of these is left in ``arms``, it filters all ``arms``.
 
         Raises:
             ValueError: If there is no arm.
@@ -297,7 +296,7 @@ class SuccessiveFiltering:
         if not len(arms):
             raise ValueError("There is no arm that could take part in a round.")
         ready = np.unique(np.asarray(arms, dtype=np.int64))
-        # An arm of the round before may be gone without a pull.
+        # With the arms of the round before: one may have left ``arms`` without a pull.
         ledger = self._ledger(records, [*ready, *(previous.arms if previous else ())])
         if previous is None:
             decisions = [
@@ -320,8 +319,8 @@ class SuccessiveFiltering:
         """The arm of the next pull in this round; None when the round is over.
 
         An arm that has failed three times and never succeeded waits for the end of the round,
-        unless all have: what fails at once would never use up a share of seconds. The arguments
-        are those of ``next``.
+        unless all have: if it fails at once, it would never use up a share in seconds. The
+        arguments are those of ``next``.
         """
         ledger = self._ledger(records, current.arms)
         left = ledger.left(self.budget)
@@ -336,7 +335,7 @@ class SuccessiveFiltering:
         cost = ledger.expected[index]
         rng = streams.generator("pull", k)
         if current.index == 0:
-            # No arm is judged by fewer, even if one evaluation takes more than a share.
+            # No arm is judged by fewer pulls, even if one evaluation takes more than a share.
             pulls = ledger.statistics.pulls[index]
             due = (pulls < self.min_pulls) & (cost <= left)
             if due.any():
@@ -350,7 +349,7 @@ class SuccessiveFiltering:
             # Shares are used up evenly; those of a sharp softmax may underflow to 0.
             return best_of(index[fits], (room / np.maximum(share, 1e-300))[fits], rng)
         if current.index >= self.rounds - 1:
-            # What is left after all shares goes to the best arm that it suffices for.
+            # The rest after all shares goes to the best arm whose next pull still fits.
             fits = cost <= left
             scores = np.array([np.inf if d.score is None else d.score for d in open_arms])
             return best_of(index[fits], scores[fits], rng) if fits.any() else None
@@ -390,7 +389,7 @@ class SuccessiveFiltering:
         sd, n = np.sqrt(statistics.variance[before]), statistics.scored[before]
         level = statistics.mean[before] if self.score == "mean" else statistics.best[before]
         bound = level + self.c * sd / np.sqrt(np.maximum(n, 1))
-        # A maximum of -inf, no success, is judged only where no arm has one: then all advance.
+        # A maximum of -inf (no success) is judged only if no arm has a success: all advance then.
         scores = np.where(n > 0, bound, np.inf)  # what has no result yet is not dropped
         judged = np.isin(before, works)
         probabilities = np.zeros(len(before))
@@ -398,7 +397,7 @@ class SuccessiveFiltering:
         if self.score == "maximum":
             # A pruned pull, or c > 0, may put another arm above the one with the best trial.
             probabilities[judged & np.isin(before, list(incumbents))] = 1.0
-        # One number for each arm, left or not: the draw of an arm does not depend on the others.
+        # A draw for each arm number, so that it does not depend on which other arms are left.
         draws = streams.generator("filter", previous.index + 1).random(int(before.max()) + 1)
         decisions = []
         for place, arm in enumerate(before.tolist()):
@@ -409,7 +408,7 @@ class SuccessiveFiltering:
                 reason = "has nothing left to try"
             elif not judged[place]:
                 reason = "failed every time"
-            elif failing[arm]:  # and so did all that can be pulled
+            elif failing[arm]:  # judged all the same: all arms that can be pulled have failed
                 reason = f"failed {format_count(int(n[place]), 'time')}"
             elif score is None:
                 reason = "no result yet"
@@ -435,7 +434,7 @@ class SuccessiveFiltering:
             # Savings (> 0) and debts of each arm; one that took no part before has neither.
             limits = {} if previous is None else {d.arm: d.limit for d in previous.decisions}
             balance = np.array([limits.get(a, ledger.spent[a]) for a in arms.tolist()]) - spent
-            # The one more round of ``next`` has an index beyond all rounds.
+            # The extra round of ``next`` has an index of ``rounds`` or more.
             left = max(self.budget - total, 0.0) / max(self.rounds - index, 1)
             budget = max(left - float(balance.sum()), 0.0)  # debts are paid out of the new shares
         shares = budget * softmax_shares(scores[advances], self.temperature)

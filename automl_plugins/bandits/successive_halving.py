@@ -54,8 +54,8 @@ class Evaluation(Generic[C]):
 def promote(losses: npt.ArrayLike, keep: int) -> npt.NDArray[np.int64]:
     """Indices of the ``keep`` smallest of the losses (n,), the best first.
 
-    Of equal losses the earlier comes first. Failed evaluations, NaN, come after all others: they
-    are promoted only where too few have not failed, so that the budget stays as stated.
+    Equal losses keep their order. Failed evaluations (NaN) come last: they are promoted only if
+    too few have succeeded, so that the whole budget is used as stated.
     """
     values = np.asarray(losses, dtype=np.float64)
     return np.argsort(values, kind="stable")[:keep]  # NumPy sorts NaN behind inf
@@ -65,9 +65,9 @@ def best(evaluations: Iterable[Evaluation[C]]) -> Evaluation[C]:
     """The evaluation with the smallest loss among those with the largest resource, the first.
 
     Algorithm 1 of the paper returns the finalist with the smallest loss of any rung (line 13).
-    Losses of unequal resources are not compared here: a lucky one on a ninth of the data is not
-    better than what the whole data say. Where all with the full resource failed, with a loss of
-    NaN or inf, the largest resource with a success counts.
+    Losses at unequal resources are not compared here: a lucky loss on a ninth of the data is no
+    evidence against a loss on all of the data. If all evaluations with the full resource failed
+    (NaN or inf), the largest resource with a success counts.
 
     Raises:
         ValueError: If none has succeeded.
@@ -120,7 +120,7 @@ class _Schedule(ABC):
 
     @property
     def budget(self) -> float:
-        """What it costs, in full evaluations (eq. 2 and 4)."""
+        """The cost of all evaluations, in full evaluations (eq. 2 and 4)."""
         return math.fsum(r.n * r.resource for bracket in self.brackets for r in bracket.rungs)
 
     def run(
@@ -131,16 +131,17 @@ class _Schedule(ABC):
         catch: tuple[type[Exception], ...] = (),
         map: Callable[..., Iterable[float]] = map,
     ) -> list[Evaluation[C]]:
-        """Execute it.
+        """Run all evaluations.
 
         Args:
-            sample: Gives configuration number i.
-            evaluate: Gives the loss of a configuration with a part of the resource; NaN: failed.
-            catch: Exceptions that are failures too; others end the run.
+            sample: Returns configuration number i.
+            evaluate: Returns the loss of a configuration, given its part of the full resource, in
+                (0, 1]; NaN if it failed.
+            catch: Exceptions of ``evaluate`` that count as failures; others end the run.
             map: Evaluates the configurations of a rung, such as ``map`` of an executor.
 
         Returns:
-            All evaluations, in their order; see ``best``.
+            All evaluations, bracket by bracket and rung by rung; see ``best``.
         """
         out: list[Evaluation[C]] = []
         configurations: list[C] = []
@@ -217,7 +218,7 @@ class SuccessiveHalving(_Schedule):
 
     @property
     def rungs(self) -> tuple[Rung, ...]:
-        """The rungs, that with the least resource first."""
+        """The rungs, the least resource first."""
         s = promotions(self.r_min, self.eta)
         return tuple(Rung(self.n // self.eta**i, 1 / self.eta ** (s - i)) for i in range(s + 1))
 
@@ -235,7 +236,7 @@ class Hyperband(_Schedule):
     multiple of 6, else less by at most 4/3; see ``budget``.
 
     Args:
-        n: Most that each schedule costs in full evaluations; > s_max.
+        n: Largest cost of each schedule, in full evaluations; > s_max.
         r_min: Least resource, in (0, 1].
         eta: See ``SuccessiveHalving``, also for the errors.
 
