@@ -233,7 +233,7 @@ def test_paths_of_a_replay_may_begin_at_home(
     ("old", "new", "message"),
     [
         ("budget = 12", "budget = ", "is not a TOML file"),
-        ("budget = 12", "", "has no budget"),
+        ("budget = 12", "", "has no budget: add one, such as budget = 60"),
         ("budget = 12", "budgets = 12", "unknown entries budgets"),
         ("[methods.tpe]", "[method.tpe]", "unknown entries method"),
         ('"optuna"\noptimizer = "T', '"ax"\noptimizer = "T', "no adapter 'ax'"),
@@ -441,7 +441,7 @@ def test_an_unknown_search_is_answered_with_the_command_that_lists_them(
         ("compare runs.csv sqlite:///x.db", "cannot be mixed"),
         (
             "compare runs.csv wide.csv",
-            "trial and loss, and wide.csv has not",
+            "trial and loss, which wide.csv does not have",
         ),
         ("compare empty.csv", "empty.csv is no table of comma-separated values"),
         ("compare binary.csv", "binary.csv is no table of comma-separated values"),

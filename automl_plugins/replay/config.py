@@ -19,7 +19,7 @@ from .table import Table
 _SETTINGS = ("budget", "unit", "seeds", "n_workers", "overhead", "max_trials", "n_jobs", "path")
 
 _NO_ENTRIES = {"name": "the section names it", "space": "it is inferred"}
-# From the signature: what ``from_frame`` takes a file may have.
+# The other entries are arguments of ``Table.from_frame``, read from its signature.
 _ENTRIES_OF_A_TABLE = [
     *("file", "group"),
     *(n for n in signature(Table.from_frame).parameters if n not in ("frame", *_NO_ENTRIES)),
@@ -56,7 +56,7 @@ def read_config(path: Path) -> dict[str, Any]:
             f" {', '.join(_SETTINGS)}, [tables.<name>] and [methods.<name>]."
         )
     if "budget" not in config:
-        raise ValueError(f"{path} has no budget.")
+        raise ValueError(f"{path} has no budget: add one, such as budget = 60.")
     if "path" in config:
         check_kind("path", config["path"], str, "the name of a CSV file as text")
         # An absolute path stays what it is.
@@ -93,7 +93,7 @@ def _method(name: str, entry: dict[str, Any]) -> Method:
 def _tables(name: str, entry: dict[str, Any], folder: Path) -> list[Table]:
     if "file" not in entry or "loss" not in entry:
         raise ValueError(f"[tables.{name}] needs file and loss.")
-    # Taken out first: what is left but the file are arguments of ``Table.from_frame``.
+    # Taken out first: all other entries but ``file`` are arguments of ``Table.from_frame``.
     group = entry.pop("group", None)
     options: dict[str, Any] = {}
     if "none" in entry:  # pandas would read some texts, such as "None", as gaps

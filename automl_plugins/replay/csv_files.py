@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 Key = tuple[str, str, int]  # table, method, seed
 
-_PACKED = (".gz", ".bz2", ".zip", ".xz", ".zst", ".tar")  # which pandas unpacks by their names
+_PACKED = (".gz", ".bz2", ".zip", ".xz", ".zst", ".tar")  # pandas unpacks files with these names
 
 _NUMBERS = ("seconds", "loss", "best", "regret", "step", "overhead")
 _RUN_COLUMNS = "table, method, seed, trial and loss"
-_NAMELESS = re.compile(r"Unnamed: \d+")  # as pandas calls it
+_NAMELESS = re.compile(r"Unnamed: \d+")  # what pandas calls a column without a name
 
 # What unpacking a damaged file raises.
 _COMPRESSED = (EOFError, zlib.error, lzma.LZMAError, BadGzipFile, BadZipFile)
@@ -39,10 +39,10 @@ _COMPRESSED = (EOFError, zlib.error, lzma.LZMAError, BadGzipFile, BadZipFile)
 def read_csv(
     path: str | os.PathLike[str], *, names: str | None = None, **options: Any
 ) -> pd.DataFrame:
-    """``pandas.read_csv`` with numbers exact to the last bit, after lines that begin with "#".
+    """``pandas.read_csv`` with exact numbers; first lines that begin with "#" are skipped.
 
-    A "#" elsewhere is part of a text: "TPE #2". So is a space after a comma, unless the header has
-    one.
+    A "#" elsewhere is text, as in "TPE #2". A space after a comma is text, too, unless the header
+    has such spaces.
 
     Args:
         path: The file.
@@ -50,8 +50,8 @@ def read_csv(
         **options: Of ``pandas.read_csv``.
 
     Raises:
-        ValueError: For a folder or a file of something else, one with two columns of a name, and
-            one whose rows have more fields than its header, which would move to other columns.
+        ValueError: For a folder, a file that is not CSV, two columns of the same name, or a row
+            with more fields than the header, whose values would move to other columns.
     """
     import pandas as pd
 
@@ -63,7 +63,7 @@ def read_csv(
 
     if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # exact by default since then
         options["float_precision"] = "round_trip"
-    options["index_col"] = False  # else pandas takes the first of surplus fields for an index
+    options["index_col"] = False  # else pandas takes the first field of longer rows as the index
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -90,10 +90,10 @@ def read_csv(
 
 
 def _check_header(path: Path, skiprows: int) -> bool:
-    """Whether spaces follow its commas.
+    """Check the header; return whether spaces follow its commas.
 
-    ValueError for a column that is there twice, which pandas would call A and A.1, and for columns
-    that something else than commas separates.
+    ValueError for two columns of the same name, which pandas would call A and A.1, and for columns
+    that are separated by tabs or semicolons.
     """
     import pandas as pd
 
@@ -102,7 +102,7 @@ def _check_header(path: Path, skiprows: int) -> bool:
     ).to_numpy()
     if len(header) == 1 and re.search("[;\t]", header[0]):
         _refuse_column(path, header[0])
-    # Columns without a name may be several: pandas numbers them.
+    # Several columns may have no name: pandas numbers them.
     if twice := sorted(filter(None, repeated(name.lstrip(" ") for name in header))):
         raise ValueError(f"{path} has more than one column {join_names(twice)}.")
     return any(name.startswith(" ") for name in header[1:])
@@ -115,7 +115,7 @@ def _refuse_column(file: Path | str, name: str) -> NoReturn:
 def read_runs(path: str | os.PathLike[str]) -> pd.DataFrame:
     """Read a file of runs as the data frame that was written, exact to the last bit.
 
-    A number that is missing may be empty, nan, NaN or NA.
+    A missing number is an empty field, nan, NaN or NA.
     """
     return read_csv(
         path,
@@ -127,20 +127,20 @@ def read_runs(path: str | os.PathLike[str]) -> pd.DataFrame:
 
 
 def read_comparison(files: Sequence[str]) -> pd.DataFrame:
-    """What is to be compared: the runs of several files, or the scores of one, tasks x methods.
+    """The data to compare: runs of one file or several, or scores of one file, tasks x methods.
 
     Raises:
-        ValueError: For a file that is neither, has no rows, or lacks a name.
+        ValueError: For a file of neither kind, without rows, or with a name missing.
     """
     import pandas as pd
 
-    # One of these names may be that of a method or of the tasks.
+    # A file of scores may use one of these names, for a method or for its column of tasks.
     headers = {file: [str(name) for name in read_csv(file, nrows=0)] for file in files}
     scores = [file for file, names in headers.items() if len({*KEYS} & {*names}) < 2]
     if scores and len(files) > 1:
         raise ValueError(
             "Only files of runs can be compared together; they have the columns"
-            f" {_RUN_COLUMNS}, and {scores[0]} has not."
+            f" {_RUN_COLUMNS}, which {scores[0]} does not have."
         )
     if scores:
         return _read_scores(files[0], *headers[files[0]])
@@ -190,7 +190,7 @@ def check_rows(frame: pd.DataFrame, file: str) -> None:
 
 
 def check_names(path: str | os.PathLike[str], names: Iterable[str]) -> None:
-    """ValueError for the name of a table or method that a CSV file does not keep as it is."""
+    """ValueError for the name of a table or method that a CSV file would not return unchanged."""
     for name in names:
         if "\r" in name:
             what = "the carriage return"
@@ -211,12 +211,12 @@ class Journal:
     and, for each run that was written in full, a line with its key and the length of the file
     after it. Anything after the last such length belongs to a run that a crash cut short.
 
-    All runs in the file must share the ``settings`` (JSON values), and what is recorded of their
-    tables, whose hashes are ``digests``.
+    All runs in the file must have the same ``settings`` (JSON values). ``digests`` are the hashes
+    of the tables' data by name: a table must not have changed since its runs were written.
 
     Raises:
         ValueError: If the file has runs with other settings or on other data, was not written by
-            a replay, or has lost rows since; for the name of a compressed file.
+            a replay, or has lost rows since; or if its name is that of a compressed file.
     """
 
     def __init__(

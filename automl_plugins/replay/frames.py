@@ -142,9 +142,10 @@ def _note_gaps(cells: Mapping[str, list[Any]], explained: Collection[str]) -> li
 
 
 def frame_of(trials: Sequence[Trial]) -> dict[str, Any]:
-    """Arguments of ``Table.from_frame`` for trials, but pruned ones, which have no final loss.
+    """Arguments of ``Table.from_frame`` for the trials that have a final loss or have failed.
 
-    A complete trial that violates a constraint counts as failed.
+    Pruned trials and trials at a lower budget are left out. A complete trial that violates a
+    constraint counts as failed. ValueError if no trial is complete.
     """
     import pandas as pd
 
@@ -163,7 +164,7 @@ def frame_of(trials: Sequence[Trial]) -> dict[str, Any]:
     # Before the columns of what was measured are added.
     names = [str(c) for c in frame.columns]
     frame[_LOSS], frame[_SECONDS] = [t.loss for t in trials], [t.seconds for t in trials]
-    # A gap in a curve says that the run has ended, and these ran to the end.
+    # A gap in a curve would mean that the run has ended, but complete trials ran to the end.
     steps = sorted(set.intersection(*(set(t.curve) for t in complete)))
     curves = {step: f"\0at {step}" for step in steps}
     for step, column in curves.items():

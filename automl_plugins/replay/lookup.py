@@ -1,4 +1,4 @@
-"""The recorded configurations of a table, and which of them stands for another one."""
+"""The recorded configurations of a table, and the nearest of them to any configuration."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Answer:
 
     Attributes:
         row: Its row in the table.
-        distance: 0 for the configuration itself; else the sum over the hyperparameters of the
-            difference on their scale in [0, 1], 1 for another category; at least 1 where the
-            recorded run lacks the value.
+        distance: 0 if the configuration was recorded. Else the sum over its hyperparameters of
+            the difference on their scale in [0, 1]; 1 for another category, at least 1 for a
+            value that the recorded run lacks.
 
     Example::
 
@@ -39,11 +39,11 @@ class Answer:
 
 
 class RecordedConfigurations:
-    """The configurations of a space, read once, of what is called ``of`` in messages.
+    """Recorded configurations, checked and read once; messages begin with ``of``.
 
     Attributes:
-        values: Values of each, parents first, ``ABSENT`` where inactive.
-        first: The first row (n,) of each configuration, its own unless ``repeats``.
+        values: The values of each configuration, parents first, ``ABSENT`` where inactive.
+        first: The row (n,) where each configuration occurs first: its own unless ``repeats``.
 
     Raises:
         ValueError: For a configuration outside the space, or recorded twice without ``repeats``.
@@ -64,7 +64,7 @@ class RecordedConfigurations:
         self.values = [self._read_row(row, config) for row, config in enumerate(configs)]
         self._rows: dict[tuple[Any, ...], int] = {}
         rows = enumerate(map(_key, self.values))
-        # A configuration that is there again keeps its first row.
+        # A configuration that occurs again keeps its first row.
         self.first = np.array([self._rows.setdefault(key, row) for row, key in rows], np.int64)
         again = np.flatnonzero(self.first != np.arange(len(self)))
         if len(again) and not repeats:
@@ -127,7 +127,7 @@ class RecordedConfigurations:
         everything = self._vectors.enumerate(10 * len(self))
         if everything is None:
             return False
-        # By keys, equal where vectors differ by rounding.
+        # Compared by keys, which are equal for vectors that differ by rounding only.
         recorded = self._vectors.keys(self._encode(map(self.config, range(len(self)))))
         return bool(self._vectors.seen(everything, np.sort(recorded)).all())
 
@@ -155,7 +155,7 @@ class RecordedConfigurations:
             return Answer(row, 0.0)
         point = self._embed(self._encode([active]))
         distances = cdist(point, self._points, metric="cityblock")[0]
-        row = int(distances.argmin())  # of equally near ones the first
+        row = int(distances.argmin())  # the first of equally near ones
         return Answer(row, float(distances[row]))
 
     def _active(self, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -181,7 +181,7 @@ class RecordedConfigurations:
         """Points (n, f) whose L1 distance is that of ``Answer``; inactive numbers count as 0.
 
         One-hot codes of two categories differ in two places, so each difference counts half. A
-        missing value stands 1 beyond all others, as a number at -1.
+        missing number lies at -1: at least 1 from every other.
         """
         _, missing = self._vectors.find_missing(vectors)
         numbers = self._vectors.numbers(np.where(missing, -self._vectors.largest, vectors))
@@ -189,10 +189,10 @@ class RecordedConfigurations:
         codes = []
         for i in np.flatnonzero(self._vectors.categorical):
             code = 0.5 * (vectors[:, [i]] == np.arange(self._vectors.n_values[i]))
-            # 1 from each category: 0.5 in two places, from the first one 1 in one place.
+            # At distance 1 from each category: 0.5 in two places, from the first 1 in one place.
             code[missing[:, i], 0] = -0.5
             codes.append(code)
-        # With a column of zeros, for a space may have no hyperparameter.
+        # With a column of zeros, since a space may have no hyperparameter.
         return np.hstack([np.zeros((len(vectors), 1)), numbers, *codes])
 
     @cached_property

@@ -34,7 +34,7 @@ _logger = logging.getLogger(__name__)
 
 Progress = bool | Literal["lines"] | None
 
-_LARGEST_SEED = 2**63 - 1  # that a column of integers holds
+_LARGEST_SEED = 2**63 - 1  # the largest integer that a column can hold
 
 _PROGRESS_SECONDS = 10.0  # between two lines of progress
 
@@ -116,7 +116,7 @@ def replay(
         require(library, needed_by="automl_plugins.replay", extra="evidence")
     import pandas as pd
 
-    # A frame would be taken for its columns; ``_check`` refuses it, and what is no table.
+    # Iterating over a data frame would give its columns; as one thing, ``_check`` refuses it.
     is_one = hasattr(table, "columns") or not isinstance(table, Iterable)
     tables: list[Table] = [table] if is_one else list(table)  # type: ignore[list-item,arg-type]
     given = list(seed) if isinstance(seed, Iterable) else [seed]
@@ -135,7 +135,7 @@ def replay(
     limit = Budget(n_trials, seconds, n_workers, overhead)
     jobs = [
         _Job(t, label, method, s, limit, in_seconds)
-        # Seeds come first: one that is complete compares all methods on all tables.
+        # Seed by seed: each seed that is complete compares all methods on all tables.
         for s in seeds
         for t in tables
         for label, method in methods.items()
@@ -153,8 +153,8 @@ def replay(
         check_names(path, [*(table.name for table in tables), *methods])  # before hours of work
         journal = Journal(path, settings, {table.name: table.digest() for table in tables})
     frames = _frames_of(jobs, journal, n_jobs, progress)
-    # In the order of the jobs, not that in which they finished.
-    # Without empty ones, whose columns of texts are of floats: pandas would make both objects.
+    # In the order of the jobs, not in which they finished.
+    # Empty frames are left out: their text columns are of floats, so pandas would make objects.
     chosen = [frames[job.key] for job in jobs if job.key in frames and len(frames[job.key])]
     empty = pd.DataFrame(columns=list(REPLAY_COLUMNS))
     runs = pd.concat(chosen, ignore_index=True) if chosen else empty
@@ -174,7 +174,7 @@ def _frames_of(
         else:
             journal.write(key, frame)
     if journal is not None and journal.done:
-        # Those of this call are read, too: a call that continues it returns the same frame.
+        # The searches of this call are read, too, so that a resumed call returns the same frame.
         by_search: Any = read_runs(journal.path).groupby(["table", "method", "seed"], sort=False)
         frames = dict(iter(by_search))
     return frames
@@ -237,7 +237,7 @@ def _run_all(jobs: list[_Job], n_jobs: int) -> Iterator[tuple[Key, pd.DataFrame]
         return
     from joblib import Parallel, delayed
 
-    # Unordered: what has ended is in the journal, whatever is still running before it.
+    # Unordered: a search is in the journal once it ends, even if earlier ones are still running.
     pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     yield from pool(delayed(_run)(job) for job in jobs)
 

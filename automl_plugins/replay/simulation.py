@@ -108,7 +108,7 @@ class Simulation:
             started = self.clock + (spent if self.budget.overhead else 0.0)
             moments = self._moments(proposal, answer.row, started)
             running = Evaluation(proposal, answer, started, moments, spent)
-            # Of results due at one moment the evaluation that began first comes first.
+            # Results due at the same moment come in the order in which their evaluations began.
             heapq.heappush(self._queue, (moments[0][0], self.started, running))
             self.started += 1
 
@@ -204,7 +204,7 @@ def regret(
     high = float(finite.max()) if worst is None else worst
     if not low <= high:
         raise ValueError(f"best must not exceed worst, got {low} and {high}.")
-    # The worst in place of what is missing: it is 1 before the first loss, and improves nothing.
+    # A missing loss counts as the worst one: regret 1 before the first loss, no change later.
     known = np.where(np.isfinite(values), values, high)
     return rescale(np.minimum.accumulate(known), low, high)
 
@@ -251,7 +251,7 @@ class _CallableSearch:
         self._records.append(record)
 
 
-# At the top of the module, for methods are pickled.
+# At module level, since methods are pickled.
 def _copy(optimizer: Optimizer, problem: Problem) -> Optimizer:
     return copy.deepcopy(optimizer)
 
@@ -261,7 +261,7 @@ def as_method(thing: Any) -> Method:
     if not isinstance(thing, type):
         if isinstance(thing, Method):
             return thing
-        # Objects of a framework may have ``ask`` and ``tell``, too: its adapter knows better.
+        # A framework's object may have ``ask`` and ``tell``, too, but its adapter replays it.
         if adapter_of(thing) is None and isinstance(thing, Optimizer):
             return NamedMethod(type(thing).__name__, partial(_copy, thing))
         if adapter_of(thing) is None and callable(thing):

@@ -44,13 +44,13 @@ class Table:
         configs: The n recorded configurations: values by name; inactive hyperparameters are
             absent, NaN, or None unless None is one of their choices.
         losses: Losses (n,), to be minimised; NaN for a run that failed.
-        seconds: Duration of each run (n,), or one number for all; None where unknown. Where only
-            some are NaN, these count as the median of the others.
+        seconds: Duration of each run (n,), or one number for all; None if unknown. If some are
+            NaN, the median of the others replaces them.
         curves: Losses (n, s) along each run, NaN from where a run has ended.
         steps: The steps (s,) of ``curves``, ascending: epochs, rows, rungs.
         curve_seconds: Seconds (n, s) from the start of a run to each step; None spreads
-            ``seconds`` evenly over the steps. Where the first is 0 or less, it is as far from the
-            start of the run as from the second.
+            ``seconds`` evenly over the steps. If the first step is 0 or less, the run begins as
+            long before it as the second step is after it.
         notes: Assumptions made when the table was built, one sentence each, for reports.
 
     Raises:
@@ -79,7 +79,7 @@ class Table:
     ) -> None:
         self.name = str(name)
         self.notes = tuple(notes)
-        self._about_runs: tuple[str, ...] = ()  # those of the notes that other losses void
+        self._about_runs: tuple[str, ...] = ()  # the notes that do not hold for other losses
         self.space = space
         self._recorded = RecordedConfigurations(f"Table {self.name!r}", space, configs)
         self._set_losses(losses, seconds)
@@ -123,7 +123,7 @@ class Table:
             grid: Numerical parameters that take their recorded values only.
             repeats: What to do with a configuration that was recorded more than once: None
                 raises an error, ``"mean"`` averages the losses, seconds and curves of its runs
-                that did not fail. It has failed if at least half of them did.
+                that did not fail. It counts as failed if at least half of its runs failed.
             none: Text that stands for the value None of a hyperparameter, such as ``"none"``: a
                 gap means that it was inactive. pandas reads "None" as a gap unless the file is
                 read with ``keep_default_na=False, na_values=[""]``.
@@ -157,14 +157,14 @@ class Table:
                 f"{', '.join(foreign)} not in the search space, which has {', '.join(space)}: name"
                 " the parameters= or leave these columns out."
             )
-        # Of no columns ``zip`` makes no rows, but there are as many runs.
+        # Without columns ``zip`` would make no rows; each run has an empty configuration.
         rows = zip(*cells.values(), strict=True) if cells else [()] * len(frame)
         configs = [dict(zip(cells, row, strict=True)) for row in rows]
         averaged: list[str] = []
         if repeats == "mean":
             first = RecordedConfigurations(f"Table {name!r}", space, configs, repeats=True).first
             configs = [configs[row] for row in np.unique(first)]
-            frame = frame[measured].copy()  # that of the user stays as it is
+            frame = frame[measured].copy()  # the user's frame is not changed
             for column in measured:
                 frame[column] = float_column(frame, column)
             frame, averaged = _average(frame, loss, first)
@@ -185,7 +185,7 @@ class Table:
             curve_seconds=numbers([curve_seconds[s] for s in steps]) if curve_seconds else None,
             notes=notes,
         )
-        # Not by notes=: it is on the runs, and does not hold for other losses.
+        # Not by notes=: this note is about the runs, and does not hold for other losses.
         table._note(*averaged)
         return table
 
@@ -200,8 +200,8 @@ class Table:
     ) -> Table:
         """A table from the finished trials of studies, run histories or trials of one problem.
 
-        Pruned trials are left out (they have no final loss), failed ones are kept as failed, and
-        so are those that violate a constraint: ``notes`` of the table counts them.
+        Pruned trials and trials at a lower budget are left out (they have no final loss). Trials
+        that failed or violate a constraint count as failed; ``notes`` say how many violate one.
 
         Args:
             studies: One study or several, of any framework with an adapter.
@@ -213,7 +213,7 @@ class Table:
             ValueError: If there is no complete trial, or for any error of ``Table``.
         """
         studies = studies if isinstance(studies, list | tuple) else [studies]
-        # Not used; without them a study would have to be called after its table and method.
+        # Placeholders: without labels, the name of a study would have to give table and method.
         labels = {"table": "", "method": "", "seed": 0}
         searches = [search for study in studies for search in searches_of(study, **labels)]
         trials = [trial for search in searches for trial in search.trials]
@@ -226,7 +226,7 @@ class Table:
         return table
 
     def digest(self) -> str:
-        """A hash of all that is recorded and of the search space but its defaults."""
+        """A hash of the recorded data and the search space; its defaults do not count."""
         found = hashlib.blake2b(digest_size=16)
         recorded = (self.losses, self.seconds, self.curves, self.curve_seconds)
         # As Python's numbers: how NumPy writes its own depends on its version.
@@ -277,7 +277,7 @@ class Table:
         return found
 
     def _complete(self, seconds: FloatArray) -> FloatArray | None:
-        """Seconds (n,) with the median in place of unknown ones, which would be free else."""
+        """Replace unknown seconds (n,), which would be free, by the median; None if all are."""
         unknown = np.isnan(seconds)
         if unknown.all():
             return None
@@ -319,11 +319,11 @@ class Table:
             self.curve_seconds = self._evenly(self.seconds)
 
     def _evenly(self, seconds: FloatArray) -> FloatArray:
-        """Seconds (n,) of runs as those (n, s) to each step, all of which take as long."""
+        """Seconds (n, s) from the start of each run to each step, see ``share_at``."""
         return np.outer(seconds, [share_at(self.steps, k) for k in range(len(self.steps))])
 
     def _complete_curve_seconds(self, spent: FloatArray, reported: BoolArray) -> None:
-        """Fill in unknown seconds (n, s), which would be free else; a note if a loss was there."""
+        """Fill in unknown seconds (n, s), which would be free; note those of recorded losses."""
         unknown = np.isnan(spent)
         if not unknown.any():
             return
@@ -395,8 +395,8 @@ def notes_of(tables: Sequence[Table]) -> list[str]:
 def share_at(steps: Sequence[float], k: int) -> float:
     """The share in (0, 1] of a run that has passed at the k-th of its ascending ``steps``.
 
-    It is steps[k] / steps[-1]. Where the first step is 0 or less, the run begins as long before
-    it as the second is after it: the first of the epochs 0, 1, ... would be free else.
+    It is steps[k] / steps[-1]. If the first step is 0 or less, the run begins as long before it as
+    the second step is after it: otherwise the first of the epochs 0, 1, ... would be free.
     """
     if len(steps) == 1:
         return 1.0
@@ -416,13 +416,14 @@ def _by_step(argument: str, columns: Mapping[float, str]) -> dict[float, str]:
 
 
 def _average(frame: pd.DataFrame, loss: str, first: IntArray) -> tuple[pd.DataFrame, list[str]]:
-    """The mean of the runs of each configuration, see ``repeats`` of ``Table.from_frame``; notes.
+    """The mean of each configuration's runs, see ``repeats`` of ``Table.from_frame``; and notes.
 
-    ``first`` (n,) is the first row of the configuration of each row; the result is in its order.
+    ``first`` (n,) is the row in which each row's configuration occurs first; means are sorted by
+    it.
     """
     failed = ~np.isfinite(frame[loss])
     share = failed.groupby(first).transform("mean")
-    # A configuration that has failed keeps its rows, for it is still one of the table.
+    # A configuration that counts as failed keeps its rows, so that it stays in the table.
     counts = ~failed | (share >= 0.5)
     # Groups come in ascending order of their first rows, as ``np.unique(first)`` does.
     means = frame[counts].groupby(first[counts]).mean()
