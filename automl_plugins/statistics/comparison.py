@@ -149,7 +149,7 @@ def _score_matrices(
     higher_is_better: bool,
 ) -> tuple[dict[Any, pd.DataFrame], Notes]:
     """Scores, tasks x methods, by budget (None for a wide frame), and notes on them."""
-    # Whatever else is missing: then it is a tidy frame that lacks something.
+    # A frame with these two columns is tidy; ``tidy_scores`` names the columns that it lacks.
     if {"table", "method"} <= set(frame.columns):
         if higher_is_better:
             raise ValueError(
@@ -234,7 +234,7 @@ def _remarks(result: BudgetComparison, alpha: float) -> list[str]:
         remarks.append("There is one task only, so nothing can be tested and no p-value is given.")
     elif len(same := scores.columns[(values == values[0]).all(axis=0)]):
         remarks.append(f"The score is the same on every task, and is kept: {join_names(same)}.")
-    # Of N tasks that all agree Wilcoxon's p is 2 / 2^N, here for every pair.
+    # If all N tasks agree, Wilcoxon's p is 2 / 2^N; here for every pair.
     least = float(finner(np.full(n_pairs, 2.0 ** (1 - len(values)))).max())
     if len(values) > 1 and least > alpha:
         remarks.append(
@@ -283,7 +283,7 @@ def tidy_scores(
     import pandas as pd
 
     runs = runs_of(frame, unit)
-    # Names may be tuples, of which pandas would make levels.
+    # Names may be tuples, which pandas would turn into levels.
     index = pd.Index(runs.tables, name="task", tupleize_cols=False)
     columns = pd.Index(runs.methods, name="method", tupleize_cols=False)
     present = runs.present
@@ -344,7 +344,7 @@ def _complete_tasks(
 def _seed_notes(runs: Runs, kept: BoolArray) -> Notes:
     """A note if the methods do not have the same seeds on some task."""
     pairs = np.stack([runs.table[kept], runs.seed[kept]])
-    # A seed that all methods have on a table is there once for each.
+    # A seed that all methods have on a table occurs once for each of them.
     (table, _), count = np.unique(pairs, axis=1, return_counts=True)
     uneven = np.unique(table[count < len(runs.methods)])
     if not len(uneven):
@@ -364,7 +364,7 @@ def _common_budget(runs: Runs, kept: BoolArray, unit: Unit) -> tuple[float, str]
     if unit == "seconds":
         raise ValueError("budgets must be given when the unit is seconds.")
     longest = np.zeros((len(runs.tables), len(runs.methods)))
-    # Of several seeds the longest run; ``at``, for the cells are repeated.
+    # The longest run over the seeds; by ``at``, since several runs belong to one cell.
     np.maximum.at(longest, (runs.table, runs.method), runs.length)
     # Tables that are left out set no limit.
     longest[np.setdiff1d(np.arange(len(longest)), runs.table[kept])] = np.inf

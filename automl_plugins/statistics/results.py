@@ -70,7 +70,7 @@ class BudgetComparison:
         names = list(self.ranks.index)
         position = {name: i for i, name in enumerate(names)}
         edges = np.zeros((len(names), len(names)), dtype=np.bool_)
-        # NaN is not at most alpha, so a pair that was not tested is not different either.
+        # A pair that was not tested has p = NaN: "different" is False, but it joins no group.
         same = self.pairs[~self.pairs["different"] & self.pairs["p_finner"].notna()]
         for a, b in zip(same["method_a"], same["method_b"], strict=True):
             # Each pair is there in one order only.
@@ -106,7 +106,7 @@ class Comparison:
     budgets: tuple[BudgetComparison, ...]
 
     def at(self, budget: float | None) -> BudgetComparison:
-        """The results at a budget; None is the only one.
+        """The results at ``budget``; None stands for the only budget.
 
         Raises:
             ValueError: If there is no such budget, or there are several for None.

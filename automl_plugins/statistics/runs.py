@@ -36,7 +36,7 @@ Label = tuple[Any, ...]  # (task, method) or (task, method, seed)
 Notes = tuple[str, ...]
 
 _VALUES = ("regret", "best", "loss")
-_CROWDED = 0.01  # of the scale of a table, below which half of its losses are too near
+_CROWDED = 0.01  # share of a table's scale; half of all losses below it are too many
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +119,7 @@ def runs_of(frame: pd.DataFrame, unit: Unit) -> Runs:
     if not ((trial >= 1) & np.isfinite(trial) & (trial == np.floor(trial))).all():
         raise ValueError("The column trial must count finished evaluations from 1.")
     shape = [len(names) for names in labels]
-    # Numbers of table, method and seed as one, in this order: the tables ascend with the runs.
+    # One number for table, method and seed, in this order: the runs are sorted by table.
     run = np.ravel_multi_index(codes, shape)
     order = np.lexsort((trial, run))
     rows, run, trial = frame.iloc[order], run[order], trial[order]
@@ -219,7 +219,7 @@ def _scaled_regret(
     losses, found = finite[0], finite[-1]
     best = np.asarray(pd.Series(found).groupby(run).cummin(), dtype=np.float64)
     start = np.flatnonzero(np.diff(table, prepend=-1))
-    # Over the rows of each table (T,), which follow each other; NaN only if it has none.
+    # Per table (T,), whose rows are consecutive; NaN if no row of the table has a value.
     low = np.fmin.reduceat(best, start)
     high = np.fmax.reduceat(losses, start)
     middle = np.asarray(pd.Series(losses).groupby(table).median(), dtype=np.float64)
@@ -344,7 +344,7 @@ def _label_searches(
         searches += found
     numbered = []
     for (task, method), members in unseeded.items():
-        # Seeds that a framework gives stay, as long as they tell the searches apart.
+        # The seeds of the framework are kept if they tell the searches apart.
         if len({searches[i].seed for i in members}) < len(members):
             for seed, i in enumerate(members):
                 searches[i] = replace(searches[i], seed=seed)

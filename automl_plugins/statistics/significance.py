@@ -128,7 +128,7 @@ class OmnibusTest:
         chi2: Friedman's statistic with the correction for ties.
         chi2_p: Its p-value, from chi-squared on K - 1 degrees of freedom.
         F: The statistic of Iman and Davenport; inf if all tasks rank the methods alike.
-        F_p: Its p-value, not below that of perfect agreement; exact where F is inf.
+        F_p: Its p-value: exact if F is inf, else at least the p-value of perfect agreement.
         df: Degrees of freedom of F, (K - 1, (K - 1)(N - 1)).
 
     Example::
@@ -230,7 +230,7 @@ def wilcoxon_pairs(
         p-values (m,), not adjusted.
 
     Raises:
-        ValueError: For an unknown ``zero_method``, a pair of what is no column number, a single
+        ValueError: For an unknown ``zero_method``, a pair that is not two column numbers, a single
             task, or scores that are NaN.
     """
     matrix = _matrix(scores)

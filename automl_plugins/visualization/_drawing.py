@@ -47,5 +47,5 @@ def translucent(color: str, opacity: float) -> str:
 
 
 def plain(name: Hashable) -> str:
-    """The text of a name, in which plotly would take <b> for HTML."""
+    """The text of a name, escaped: plotly would interpret <b> as HTML."""
     return html.escape(str(name), quote=False)

@@ -58,8 +58,8 @@ def plot_regret(
 
     Args:
         runs: A tidy frame of searches as ``replay`` returns it: table, method, seed, trial and
-            regret. If it has no regret, that is computed from ``best`` or ``loss``, scaled by the
-            least and the largest finite loss of any method on the table.
+            regret. Without a column ``regret`` it is computed from ``best`` or ``loss``, scaled by
+            the least and the largest finite loss of any method on the table.
         unit: Horizontal axis; seconds are log-spaced from the least to the largest one and need
             the column ``seconds``.
         band: Mean ± 1.96 standard errors (``"ci"``) or quartiles over the tables; None for no
@@ -218,7 +218,7 @@ def plot_rank_diagram(comparison: Comparison, *, budget: float | None = None) ->
     """
     if not isinstance(comparison, Comparison):
         raise TypeError(
-            "A rank diagram is drawn of what statistics.compare(...) returns, got a"
+            "plot_rank_diagram takes a Comparison, as statistics.compare(...) returns it; got a"
             f" {type(comparison).__name__}."
         )
     result = comparison.at(budget)

@@ -49,8 +49,8 @@ def plot_pipeline_embedding(
 
     Raises:
         NotFittedError: If the model is not fitted.
-        ValueError: If labels, names or values are not one for each pipeline, for both labels and
-            values, or for dimensions that the model does not have.
+        ValueError: If labels, names or values do not have one entry for each pipeline, if both
+            labels and values are given, or if the model does not have these dimensions.
     """
     check_is_fitted(model, "embedding_")
     n, q = model.embedding_.shape
@@ -59,7 +59,7 @@ def plot_pipeline_embedding(
             raise ValueError(
                 f"{argument} must have one entry for each of {n} pipelines, got {len(given)}."
             )
-    # By place, as the pipelines are, whatever index a series has.
+    # By position, like the pipelines: a series may have any index.
     labels = None if labels is None else list(labels)
     texts = None if names is None else np.array([plain(name) for name in names], dtype=object)
     if labels is not None and values is not None:
@@ -110,7 +110,7 @@ def _plane(
             raise ValueError(f"dimensions must be two in [0, {q}), got {dimensions!r}.")
         return X[:, list(dimensions)], [f"Dimension {i}" for i in dimensions]
     shown = min(n, q, 2)
-    with np.errstate(invalid="ignore", divide="ignore"):  # where all pipelines have one place
+    with np.errstate(invalid="ignore", divide="ignore"):  # if all pipelines have the same position
         pca = PCA(shown).fit(X)
     rest = (0, 2 - shown)  # 0 where there is one axis
     shares = np.pad(np.nan_to_num(pca.explained_variance_ratio_), rest)

@@ -150,9 +150,10 @@ def plot_source_weights(source: Any, *, n_sources: int = 8) -> go.Figure:
     the sources with the largest mean share, each by name, then all others together.
 
     Args:
-        source: Shares of the sources by name, by number of the evaluation; the search's own share
-            is the rest to 1. Or an object that the ``source_shares`` of an adapter reads: an
-            Optuna study, Hyperopt trials, a SMAC run history or facade.
+        source: The shares of the sources in each evaluation, by its number, such as
+            ``{12: {"iris": 0.4}}``; the search's own share is the rest to 1. Or an object that the
+            ``source_shares`` of an adapter reads: an Optuna study, Hyperopt trials, a SMAC run
+            history or facade.
         n_sources: Largest number of sources with an area of their own.
 
     Raises:
@@ -186,9 +187,9 @@ def plot_member_trust(source: Any) -> go.Figure:
     Evaluations for which no member was drawn, such as the first ones, are left out.
 
     Args:
-        source: Trust in the members by name, by number of the evaluation. Or an object that the
-            ``member_trust`` of an adapter reads: an Optuna study, Hyperopt trials, a SMAC run
-            history or facade.
+        source: The trust in the members at each evaluation, by its number, such as
+            ``{12: {"trees": 0.7, "process": 0.3}}``. Or an object that the ``member_trust`` of an
+            adapter reads: an Optuna study, Hyperopt trials, a SMAC run history or facade.
 
     Raises:
         ValueError: If no evaluation was proposed by a committee, or a share is no finite number.
@@ -221,10 +222,10 @@ def _draw_shares(
 def _read_shares(part: str, source: Any, none: str) -> tuple[IntArray, dict[Hashable, FloatArray]]:
     """Numbers of the evaluations (n,), and shares (n,) by name, the largest mean first.
 
-    Names without any share are left out; ``none`` is the error where no evaluation has shares.
+    Names without any share are left out; ``none`` is the message if no evaluation has shares.
     """
     shares: Shares = source
-    # What a framework has may be a mapping, too.
+    # A framework's object may be a mapping, too, as a run history of SMAC is.
     if not isinstance(source, Mapping) or adapter_of(source) is not None:
         shares = ask_adapter(part, source)
     if not shares:

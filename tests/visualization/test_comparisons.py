@@ -292,5 +292,5 @@ def test_what_is_no_frame_or_comparison_is_refused(given: Any) -> None:
     for plot in (plot_regret, plot_ranks):
         with pytest.raises(TypeError, match=r"as replay\(...\) returns it, got a"):
             plot(given)
-    with pytest.raises(TypeError, match=r"what statistics.compare\(...\) returns, got a"):
+    with pytest.raises(TypeError, match=r"as statistics.compare\(...\) returns it; got a"):
         plot_rank_diagram(given)
