@@ -3,8 +3,7 @@
 The core: arrays in, arrays out. It knows ConfigSpace, the language of search spaces, and no
 optimisation framework; those are served by ``automl_plugins.adapters``.
 
-``docs/architecture.md`` in the repository says how the parts stand on each other, and which word
-means what.
+``docs/architecture.md`` in the repository describes the layers and defines the terms.
 """
 
 from importlib.metadata import version

@@ -36,9 +36,9 @@ such as sqlite:///studies.db, an Optuna journal file or a folder of SMAC runs; i
 named <table>/<method>/<seed>."""
 
 _EXAMPLE = """\
-The top level of CONFIG has the arguments of automl_plugins.replay.replay (seeds: a list), each
-[tables.NAME] file=, those of Table.from_frame, and group=, each [methods.NAME] adapter=,
-optimizer= and what the optimizer takes. After the replay the methods are compared at its budget:
+The top level of CONFIG has the arguments of automl_plugins.replay.replay (seeds is a list). Each
+[tables.NAME] has file=, group= and the arguments of Table.from_frame; each [methods.NAME] has
+adapter=, optimizer= and the optimizer's options. Then the methods are compared at the budget:
 
     budget = 60               # trials, unless unit = "seconds"
     seeds = [0, 1, 2]
@@ -53,8 +53,8 @@ optimizer= and what the optimizer takes. After the replay the methods are compar
     adapter = "optuna"        # optuna, hyperopt or smac
     optimizer = "TPESampler\""""
 
-# argparse takes what begins with a dash for an option.
-_DASH = ". One that begins with a dash comes after two: STORE -- -NAME"
+# argparse takes an argument that begins with a dash for an option.
+_DASH = ". A name that begins with a dash comes after two dashes: STORE -- -NAME"
 
 _BEST = 5  # configurations that are shown of a task
 
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     name = "automl-plugins"
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # names may have what the terminal cannot write
+        if isinstance(stream, io.TextIOWrapper):  # the terminal may lack characters of names
             stream.reconfigure(errors="backslashreplace")
     try:
         # Output that is still buffered is written here, so that its errors are handled below.
@@ -258,7 +258,7 @@ def _replay(args: argparse.Namespace) -> None:
 
 @contextmanager
 def _open_store(address: str, *, make: bool = False) -> Iterator[MetaStore]:
-    """A store, made only where that is asked for; ValueError if it cannot be used."""
+    """Open a store, which is created only with ``make``; ValueError if it cannot be used."""
     require("sqlalchemy", needed_by="automl-plugins store", extra="store")
     from automl_plugins.meta.store.connection import StoreError, parse_url
     from automl_plugins.meta.store.metastore import ExistingStore, MetaStore
@@ -319,13 +319,13 @@ def _show(args: argparse.Namespace) -> None:
 
 
 def _find_task(store: MetaStore, name: str, *, printed: bool = False) -> MetaTask:
-    """A task by its name; ``printed``: or by what is printed of it, if of no other."""
+    """The task of a name; with ``printed`` also of a name as it is printed, if that is unique."""
     tasks = {task.name: task for task in store.tasks()}
     alike = [task for task in tasks.values() if one_line(task.name) == name]
     if printed and name not in tasks and len(alike) == 1:
         return alike[0]
     if name not in tasks:
-        # A name that is not printed as it is written is shown as it would be written in Python.
+        # A name that printing would change is shown as a Python literal.
         shown = (known if one_line(known) == known else repr(known) for known in islice(tasks, 10))
         raise ValueError(f"{store} has no task {name!r}; it has {', '.join(shown) or 'none'}.")
     return tasks[name]
@@ -338,7 +338,7 @@ def _best(records: Sequence[TaskRecord]) -> list[tuple[float, dict[str, Any]]]:
         for name in ("losses", "budget", "status")
     )
     configurations = [values for record in records for values in record.configurations]
-    budgets = np.where(np.isnan(budgets), np.inf, budgets)  # in full
+    budgets = np.where(np.isnan(budgets), np.inf, budgets)  # NaN: the full budget
     complete = status == Status.COMPLETE
     rows = np.flatnonzero(complete & (budgets == budgets[complete].max(initial=-np.inf)))
     distinct: dict[str, tuple[float, dict[str, Any]]] = {}

@@ -24,7 +24,7 @@ H = TypeVar("H", bound=Hashable)
 
 
 def check_integer(name: str, value: Any, least: int, *, optional: bool = False) -> None:
-    """ValueError for an integer below ``least``, TypeError for anything else.
+    """Raise ValueError for an integer below ``least``, TypeError for a value of another type.
 
     None is legal if ``optional``.
     """
@@ -42,20 +42,20 @@ def check_finite(
     positive: bool = False,
     optional: bool = False,
 ) -> None:
-    """ValueError for a number below ``least``, not finite, or 0 where it must be ``positive``.
+    """ValueError for a number below ``least``, not finite, or 0 if it must be ``positive``.
 
-    TypeError for anything else. None is legal if ``optional``.
+    TypeError for a value that is no number. None is legal if ``optional``.
     """
     if optional and value is None:
         return
-    number = value.item() if isinstance(value, np.generic) else value  # float32 has no _LARGEST
+    number = value.item() if isinstance(value, np.generic) else value  # float32: _LARGEST is inf
     if not _is(Real, value) or not least <= number <= _LARGEST or (positive and number == 0):
         allowed = "> 0" if positive else f">= {least:g}"
         raise _refusal(name, value, Real, f"a finite number {allowed}", optional)
 
 
 def check_share(name: str, value: Any) -> None:
-    """ValueError for a number outside [0, 1], or NaN; TypeError for anything else."""
+    """ValueError for a number outside [0, 1], or NaN; TypeError for a value that is no number."""
     if not _is(Real, value) or not 0.0 <= value <= 1.0:
         raise _refusal(name, value, Real, "a number in [0, 1]")
 
@@ -76,9 +76,9 @@ def _refusal(name: str, value: Any, kind: type, allowed: str, optional: bool = F
 
 
 def check_budget(**budgets: Any) -> tuple[float, Literal["trials", "seconds"]]:
-    """The budget that is given, of a number of trials and seconds in this order, and its unit.
+    """Return the budget that is not None, and its unit; trials are passed first, then seconds.
 
-    ValueError for both, none, or one outside its range; TypeError for what is no number.
+    ValueError for both, neither, or a budget outside its range; TypeError for one of another type.
     """
     (trials, n_trials), (time, seconds) = budgets.items()
     if (n_trials is None) == (seconds is None):
@@ -112,7 +112,7 @@ def did_you_mean(given: Any, known: Iterable[str], *, about: str = "") -> str:
 
 
 def hint_of_seed(given: Any) -> str:
-    """The last sentence of a message about a number in another argument's place; else empty."""
+    """The last sentence of a message if a number was given for another argument; else empty."""
     return f" A seed is given by its name: seed={given}." if _is(Integral, given) else ""
 
 
@@ -144,7 +144,7 @@ def check_call(
 ) -> None:
     """Raise TypeError unless a function called ``name`` takes these arguments.
 
-    ``what`` says what a user calls those that were given: options, parts.
+    ``what`` is the word for the arguments in the message, such as "options" or "parts".
     """
     try:
         inspect.signature(function).bind(*args, **kwargs)
@@ -153,9 +153,9 @@ def check_call(
 
 
 def check_kind(function: str, value: Any, kind: Any, allowed: str) -> None:
-    """Raise TypeError unless ``value`` is of a ``kind`` (or one of several) that a function takes.
+    """Raise TypeError unless ``value`` is an instance of ``kind``, a class or a union of classes.
 
-    ``allowed`` says what it takes, and how to get it.
+    ``function`` is the name of the function or argument, ``allowed`` what it takes, for a message.
     """
     if not isinstance(value, kind):
         raise TypeError(f"{function} takes {allowed}; got {describe(value)}.")
@@ -242,10 +242,10 @@ def _describe(name: str, owner: Any) -> str:
 
 
 class ShowsArguments:
-    """Shows the arguments of its construction that are not the defaults.
+    """Base class whose ``repr`` shows the arguments that differ from their defaults.
 
-    ``GBQRSampler(n_startup_trials=5, seed=1)``: only a text of them is kept, so an object neither
-    holds on to its arguments nor pickles them.
+    ``GBQRSampler(n_startup_trials=5, seed=1)``: only this text is kept, so that an object neither
+    keeps its arguments alive nor pickles them.
     """
 
     _shown: str = ""
@@ -253,7 +253,7 @@ class ShowsArguments:
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Keep a text of the arguments before ``__init__`` sees them."""
         created = super().__new__(cls)
-        # A subclass with a construction of its own inherits the ``__signature__`` of another.
+        # A subclass with its own ``__init__`` still inherits the ``__signature__`` of a base.
         owner = next(base for base in cls.__mro__ if "__init__" in vars(base))
         known = "__signature__" in vars(owner)
         make = owner if known else partial(owner.__init__, created)  # type: ignore[misc]
@@ -282,7 +282,7 @@ def _call(name: str, function: Callable[..., Any], args: Any, kwargs: Mapping[st
     try:
         signature = inspect.signature(function)
         bound = signature.bind(*args, **kwargs)
-    except (TypeError, ValueError):  # the construction says what is wrong with them
+    except (TypeError, ValueError):  # the constructor says what is wrong with the arguments
         return f"{name}(...)"
     shown: list[str] = []
     for argument, value in bound.arguments.items():
@@ -291,7 +291,7 @@ def _call(name: str, function: Callable[..., Any], args: Any, kwargs: Mapping[st
             shown += [f"{n}={describe(v)}" for n, v in value.items()]
         elif parameter.kind == parameter.VAR_POSITIONAL:
             shown += [describe(v) for v in value]
-        # ``==`` of arrays is no truth value, that of their texts is.
+        # As texts, because ``==`` of arrays has no truth value.
         elif (text := describe(value)) != describe(parameter.default):
             shown.append(f"{argument}={text}")
     return f"{name}({', '.join(shown)})"

@@ -1,10 +1,10 @@
-"""Imports of libraries that are new enough, and of public names when they are first used.
+"""Checks of the versions of libraries, and imports of public names when they are first used.
 
-An installer sees to the versions that this package needs, but not once and for all: another
-package may take one back, and ``pip install --no-deps`` asks nobody. What is older than our own
-metadata say is refused when it is imported.
+An installer sees to the versions that this package needs, but another package may downgrade them
+later, and ``pip install --no-deps`` checks nothing. So a library older than our own metadata
+allow is refused when it is imported.
 
-What a user imports first should not load a database, three frameworks' glue and every model.
+A user's first import should not load a database, the adapters of three frameworks and all models.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 # --- libraries ------------------------------------------------------------------------------
 
 _PACKAGE = "automl_plugins"
-# Of what metadata may say only the form that our own has: a lower bound, perhaps an extra.
+# Only the form of requirement that our own metadata have: a lower bound, perhaps an extra.
 _REQUIREMENT = re.compile(r"([\w.-]+)\s*>=\s*([\w.]+)(?:\s*;\s*extra\s*==\s*['\"](\w+)['\"])?")
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)*)(.*)")
 _BEFORE_RELEASE = re.compile(r"[._-]?(a|b|c|rc|alpha|beta|pre|preview|dev)[._-]?\d*")
@@ -39,7 +39,7 @@ def lower_bounds() -> dict[str, tuple[str, str]]:
 
 
 def refuse_outdated(distribution: str, *, needed_by: str) -> None:
-    """OutdatedError for what is installed and says that its version is below the lower bound."""
+    """Raise OutdatedError if the installed version of a distribution is below our lower bound."""
     bound, extra = lower_bounds().get(distribution, ("", ""))
     try:
         installed = version(distribution) if bound else ""
@@ -55,7 +55,7 @@ def refuse_outdated(distribution: str, *, needed_by: str) -> None:
 
 
 def refuse_outdated_dependencies() -> None:
-    """``refuse_outdated`` for all that this package itself needs, without its extras."""
+    """``refuse_outdated`` for each distribution that this package needs without any extra."""
     for distribution, (_, extra) in lower_bounds().items():
         if not extra:
             refuse_outdated(distribution, needed_by=_PACKAGE)
@@ -74,14 +74,14 @@ def is_older(installed: str, bound: str) -> bool:
 
 
 def require(module: str, *, needed_by: str, extra: str) -> ModuleType:
-    """The module, or the name of the extra of this package that brings it.
+    """Import a module; the error names the extra of this package that installs it.
 
     Raises:
-        ModuleNotFoundError: If it is not installed. The errors of one that is installed but
-            broken are passed on as they are.
-        OutdatedError: If it is older than the extra asks for.
+        ModuleNotFoundError: If it is not installed. The errors of an installed but broken module
+            are passed on as they are.
+        OutdatedError: If it is older than the extra requires.
     """
-    # Before the import: that of an old one may fail with an error that does not say why.
+    # Before the import: an old version may fail there with an error that does not say why.
     refuse_outdated(module, needed_by=needed_by)
     try:
         return import_module(module)
@@ -106,13 +106,13 @@ class _LazyPackage(ModuleType):
         home = self._home.get(name)
         if home is None:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name)
-        # Once for each name: what is set is found before Python asks here.
+        # Once for each name: Python calls this method only if the attribute is not set.
         value = getattr(import_module(home), name)
         super().__setattr__(name, value)
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # Python binds a module to its package when it is loaded. Where a public name is also that
+        # Python binds a module to its package when it is loaded. If a public name is also the name
         # of its module (``explain``), the public name wins.
         if not (isinstance(value, ModuleType) and name in self._home):
             super().__setattr__(name, value)
@@ -125,9 +125,9 @@ class _LazyPackage(ModuleType):
 def import_when_used(package: str, names: Mapping[str, Sequence[str]]) -> None:
     """Make ``package.name`` import the module of ``name`` when it is first asked for.
 
-    ``names`` are public names by the module that defines them: one of the package, or of another
-    one in full. They are the ``__all__`` of the package. Type checkers do not see this: repeat
-    the imports below ``if TYPE_CHECKING``, as ``name as name``, which makes them public there.
+    ``names`` are public names by the module that defines them: a module of the package, or the
+    full name of one elsewhere. They become the package's ``__all__``. Type checkers do not see
+    this: repeat the imports below ``if TYPE_CHECKING``, as ``name as name``, to make them public.
     """
     module = sys.modules[package]
     top = f"{__name__.partition('.')[0]}."

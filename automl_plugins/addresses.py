@@ -17,21 +17,23 @@ _PASSWORD = re.compile(r"(?P<user>://[^:/@]*):.*@")
 _HEADER = b"SQLite format 3\0"
 
 STUDIES = frozenset({"studies", "trials"})
-"""Tables of Optuna by which a database with studies is told from others."""
+"""Tables of Optuna by which a database with studies is recognised."""
 
 STORE = "meta_schema"
-"""Table by which a ``MetaStore`` is."""
+"""Table by which a ``MetaStore`` is recognised."""
 
 
 def check_exists(address: str, what: str | None = None) -> str:
-    """The path, or address of a database, itself if something is there; servers are not asked.
+    """Return the path, or address of a database, if its file exists; servers are not asked.
+
+    ``what`` is the error's word for it; None is "database" for an address and "file" for a path.
+    Anything but a "file" is a database, such as a "store".
 
     Raises:
-        ValueError: If there is no such file; one of a like name is suggested. ``what`` is what the
-            error calls it, None a database or a file; all but a file are databases.
+        ValueError: If there is no such file; the message suggests one with a similar name.
     """
     file = file_of(address)
-    if file is None or os.path.exists(file):  # a name may be too long to be asked for otherwise
+    if file is None or os.path.exists(file):  # ``Path.exists`` raises if the name is too long
         return address
     what = what or ("database" if "://" in address else "file")
     hint = _hint(file, is_database=what != "file")
@@ -46,15 +48,15 @@ def as_path(path: str | os.PathLike[str]) -> Path:
 
 
 def refuse_folder(path: Path, allowed: str = "a file") -> None:
-    """ValueError for the path of a folder, which says what in it is ``allowed``."""
+    """ValueError for a folder; the message asks for the file in it that is ``allowed``."""
     if path.is_dir():
         raise ValueError(f"{path} is a folder: name {allowed} in it.")
 
 
 def is_to_come(address: str) -> bool:
-    """Whether an address is that of an SQLite database which others may have yet to create.
+    """Whether an address is of an SQLite database that another process may still create.
 
-    Its folder exists, and has no database of a like name, which would be the one that was meant.
+    Its folder exists, but no database with this name or a similar one, which may be meant instead.
     """
     if _SQLITE.match(address) is None:
         return False
@@ -158,9 +160,10 @@ def _hint(file: Path, *, is_database: bool) -> str:
 
 
 def _similar(file: Path, *, is_database: bool) -> Path | None:
-    """A file, or a database, in the same folder, which exists, whose name may be what was meant.
+    """The file in the folder of ``file``, which must exist, whose name may be the one meant.
 
-    Suffixes do not count, but those of files: one of another kind is hardly what is meant.
+    With ``is_database`` only databases count, with any suffix; else only files with the suffix of
+    ``file``, if it has one.
     """
     same_kind = bool(file.suffix) and not is_database
     others = (other for other in sorted(file.parent.iterdir()) if other.is_file())
@@ -177,15 +180,15 @@ def _similar(file: Path, *, is_database: bool) -> Path | None:
 
 
 def _is_slip(given: str, known: str) -> bool:
-    """Whether a slip of the keys may have made one name of another, or both are the same.
+    """Whether two names are equal or differ by one typing error.
 
-    A slip is a letter too many or too few, or two neighbours swapped. A digit is none, nor is
-    another letter in one's place: ``run_1`` and ``run_2``, ``a`` and ``b`` are two names.
+    A typing error is a letter too many or too few, or two neighbours swapped. Other digits and
+    replaced letters are none: ``run_1`` and ``run_2``, ``a`` and ``b`` are different names.
     """
     short, long = sorted((given.casefold(), known.casefold()), key=len)
     if short == long:
         return True
-    if len(short) < 2 or len(long) > len(short) + 1:  # of one letter every other is made
+    if len(short) < 2 or len(long) > len(short) + 1:  # one letter is too short to be similar
         return False
     places = [i for i, letter in enumerate(long) if not letter.isdigit()]
     fewer = {long[:i] + long[i + 1 :] for i in places}
@@ -197,8 +200,8 @@ def _is_slip(given: str, known: str) -> bool:
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a file that takes the place of ``path`` once it is complete and on the disk.
 
-    If the block raises, or the process dies, what was there stays. An error of the system names
-    ``path``.
+    If the block raises, or the process dies, the old file stays. An OSError names ``path``, not
+    the temporary file.
     """
     path = as_path(path)
     if not path.parent.is_dir():

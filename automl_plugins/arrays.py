@@ -30,7 +30,7 @@ def as_floats(values: npt.ArrayLike, what: str, remedy: str = "") -> FloatArray:
     """A copy of ``values`` as floats, in any shape.
 
     Raises:
-        ValueError: For anything but numbers; it begins with ``what`` and ends with ``remedy``.
+        ValueError: For anything but numbers; begins with ``what`` and ends with ``remedy``.
     """
     try:
         if getattr(getattr(values, "dtype", None), "kind", "") == "c":  # numpy drops a part
@@ -44,7 +44,7 @@ def as_floats(values: npt.ArrayLike, what: str, remedy: str = "") -> FloatArray:
 
 
 def check_shape(what: str, values: npt.NDArray[Any], *shape: int | str) -> None:
-    """Raise ValueError for an array of another shape; a length that is a name may be any."""
+    """Raise ValueError for an array of another shape; a length that is a name may be any size."""
     # Not strict: another number of axes is found by the comparison below.
     lengths = [m if isinstance(n, str) else n for n, m in zip(shape, values.shape, strict=False)]
     if values.shape != (*lengths, *shape[len(lengths) :]):

@@ -14,23 +14,22 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-# Loaded before anyone looks which BLAS libraries there are: numpy and scipy bring their own.
+# Loaded before the BLAS libraries are looked up: numpy and scipy bring their own.
 import numpy  # noqa: F401
 import scipy.linalg  # noqa: F401
 from threadpoolctl import ThreadpoolController
 
-_held = threading.Lock()  # by whoever has set the limit
-_limiter: Any = None  # what lifts it
+_held = threading.Lock()  # by the thread that has set the limit
+_limiter: Any = None  # the object that lifts the limit
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """BLAS uses one thread within, and afterwards as many as before.
+    """Limit BLAS to one thread in the block, and restore the number of threads afterwards.
 
-    The limit holds for the whole process: what other threads multiply meanwhile has one thread,
-    too. It may be entered again within itself, and by several threads. The first one sets the
-    limit and lifts it (OpenBLAS takes both from the same thread only), so what others still
-    compute then may use more threads.
+    The limit holds for the whole process: products in other threads use one thread, too. Blocks
+    may be nested, and several threads may enter them. The first thread sets the limit and lifts it
+    (OpenBLAS takes both from the same thread only); the blocks of other threads may then use more.
 
     Example::
 
@@ -38,7 +37,7 @@ def one_blas_thread() -> Iterator[None]:
             proposal = proposer.propose(space, history, streams, k)
     """
     global _limiter
-    held = _held  # a child that is forked within has another lock, but leaves this block, too
+    held = _held  # a child forked in the block has a new lock, but leaves this block, too
     if not held.acquire(blocking=False):
         yield
         return
@@ -57,7 +56,7 @@ def _controller() -> ThreadpoolController:
 
 
 def _after_fork() -> None:
-    """Lift the limit in a child that was forked within it, for no thread there will."""
+    """Lift the limit in a child that was forked in the block: no other thread lives there."""
     global _held
     _held = threading.Lock()
     if _limiter is not None:

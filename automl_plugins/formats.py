@@ -29,7 +29,7 @@ class Format:
     table: str  # table format of tabulate
     heading: Callable[[str], str]  # of an escaped title
     items: Callable[[Iterable[str]], str]  # of escaped sentences
-    escape: Callable[[str], str]  # takes their meaning from special characters
+    escape: Callable[[str], str]  # makes special characters plain text
 
     def tabulate(
         self,
@@ -39,7 +39,7 @@ class Format:
         *,
         needed_by: str,
     ) -> str:
-        """A table of texts, each column aligned ``"left"`` or ``"right"``; it takes tabulate."""
+        """A table of texts, each column aligned ``"left"`` or ``"right"``; needs tabulate."""
         # tabulate escapes for LaTeX but not for Markdown.
         escape = str if self.table == "latex_booktabs" else self.escape
         text: str = require("tabulate", needed_by=needed_by, extra="evidence").tabulate(
@@ -55,7 +55,7 @@ class Format:
 
 
 def one_line(text: str) -> str:
-    """The text without line breaks and double spaces; what a terminal would obey is escaped."""
+    """The text without line breaks and double spaces, with control characters escaped."""
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", " ".join(text.split()))
 
 
@@ -76,7 +76,7 @@ def format_budget(budget: float, unit: str | None) -> str:
 
 
 def format_number(value: float) -> str:
-    """All significant digits of a number, and no others."""
+    """The number with up to 15 significant digits, without trailing zeros: "0.1", "2"."""
     return f"{value:.15g}"
 
 
@@ -93,7 +93,7 @@ def align_columns(
 
 
 def text_width(line: str) -> int:
-    """Columns of a terminal that it takes."""
+    """Number of columns that a text takes on a terminal."""
     wide = sum(unicodedata.east_asian_width(c) in "WF" for c in line)
     return len(line) + wide - sum(bool(unicodedata.combining(c)) for c in line)
 

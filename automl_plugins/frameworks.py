@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _ADAPTERS = "automl_plugins.adapters"
 _logger = logging.getLogger(__name__)
 
-Shares = Mapping[int, Mapping[str, float]]  # by name, by number of the evaluation
+Shares = Mapping[int, Mapping[str, float]]  # {number of the evaluation: {name: share}}
 TrialStatus = Status  # its public name in ``automl_plugins.replay``
 
 
@@ -193,19 +193,18 @@ class Adapter:
         name: Name of the framework, and of the package.
         owns: Whether a path or address is one that ``curves`` and ``read_task`` can read.
         is_space: Whether something is a search space in the language of the framework.
-        curves: Reads the searches of a framework's object, path or address, given ``table``,
-            ``method`` and ``seed`` as labels; those that are None are what the framework knows.
-        read_task: Reads the same as the runs of one task, given ``name`` and ``space`` or None.
-        read_tasks: Reads the same as the runs of any number of tasks, each by its own name; given
-            ``name``, as runs of that task.
-        write_history: Writes a ``TaskRecord``, given a space or None and further options, as what
-            the framework continues from.
+        curves: Reads the searches of a framework's object, path or address. Takes the labels
+            ``table``, ``method`` and ``seed``; the framework's own replace those that are None.
+        read_task: Reads such an object as the runs of one task; takes ``name`` and ``space``.
+        read_tasks: Reads such an object as the runs of several tasks, each by its own name, or of
+            one task if ``name`` is given.
+        write_history: Writes a ``TaskRecord`` as an object that the framework continues from;
+            takes a space or None, and further options.
         optimizer: Makes a method to be replayed.
         arm_report: Reports on the arms of a search; None if the framework has none.
-        source_shares: Reads the shares of earlier tasks by name, by number of the evaluation; None
-            if the framework keeps none.
-        member_trust: Reads how much each member of a committee was trusted, in the same form; None
-            if the framework keeps none.
+        source_shares: Reads the ``Shares`` of earlier tasks; None if the framework keeps none.
+        member_trust: Reads how much each member of a committee was trusted, as ``Shares``; None if
+            the framework keeps none.
     """
 
     name: str
@@ -237,7 +236,7 @@ def adapter_of(thing: Any) -> Adapter | None:
     while isinstance(thing, partial):
         thing = thing.func
     owners = thing.__mro__ if isinstance(thing, type) else type(thing).__mro__
-    # A user's class comes from the framework of its first base class that is of one.
+    # A user's class comes from the framework of its first base class that a framework defines.
     modules = [getattr(thing, "__module__", ""), *(owner.__module__ for owner in owners)]
     for module in modules:
         parts = (module or "").split(".")
@@ -251,11 +250,11 @@ def adapter_of(thing: Any) -> Adapter | None:
 def owner_of(address: str) -> Adapter | None:
     """The first installed adapter that can read a path or address, if any."""
     for name in _names():
-        # An adapter has the name of its framework, which is not imported to see if it is there.
+        # Adapter and framework have the same name; ``find_spec`` does not import the framework.
         if find_spec(name) is not None:
             try:
                 adapter = load_adapter(name)
-            except OutdatedError as error:  # another framework may be the one that is meant
+            except OutdatedError as error:  # another framework may know the address
                 _logger.warning("%s", error)
                 continue
             if adapter.owns(address):
@@ -291,17 +290,17 @@ _NOT_KNOWN = {
     "arm_report": "Cannot report on the arms of a {kind}: pass an ArmReport, an Optuna study or"
     " Hyperopt trials.",
     "source_shares": "Cannot read the sources of a {kind}: pass an Optuna study, Hyperopt trials,"
-    " a SMAC run history or facade, or the shares of the sources by name, by number of the"
-    " evaluation.",
+    " a SMAC run history or facade, or shares by number of the evaluation, such as"
+    " {{12: {{'iris': 0.4}}}}.",
     "member_trust": "Cannot read the members' trust of a {kind}: pass an Optuna study, Hyperopt"
-    " trials, a SMAC run history or facade, or the trust by name of the member, by number of the"
-    " evaluation.",
+    " trials, a SMAC run history or facade, or the trust by number of the evaluation, such as"
+    " {{12: {{'trees': 0.7, 'process': 0.3}}}}.",
 }
 
 
 def ask_adapter(part: str, thing: Any, /, **options: Any) -> Any:
     """``part(thing, **options)`` of the adapter that knows ``thing``; TypeError if none has it."""
-    # None also of an adapter whose framework has no such part.
+    # Also None if the adapter has no such part.
     if (function := getattr(adapter_of(thing), part, None)) is None:
         facts = {"thing": thing, "kind": type(thing).__name__, "known": ", ".join(_names())}
         raise TypeError(_NOT_KNOWN[part].format(**facts))
@@ -309,9 +308,9 @@ def ask_adapter(part: str, thing: Any, /, **options: Any) -> Any:
 
 
 def searches_of(thing: Any, **labels: Any) -> list[Search]:
-    """A search itself, or what the adapter that knows ``thing`` reads; TypeError if none does.
+    """The searches of ``thing``: itself if it is a ``Search``, else as its adapter reads it.
 
-    ``labels`` are table, method and seed, where they replace those that are known.
+    ``labels`` (table, method, seed) replace the known ones. TypeError if no adapter knows it.
     """
     if isinstance(thing, Search):
         return [replace(thing, **labels)]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _changing = threading.Lock()
-#: By logger its own level, then those of the blocks that run; only while there are some.
+#: By logger: its own level, then the level of each block that is running; else no entry.
 _levels: dict[str, list[int]] = {}
 
 
@@ -21,7 +21,7 @@ def hidden(logger: str, below: int) -> Iterator[None]:
     known = logging.getLogger(logger)
     with _changing:
         levels = _levels.setdefault(logger, [known.level])
-        # Without a level of its own it has that of its parent, which may hide more.
+        # A logger without a level of its own has its parent's, which may hide more.
         inherited = known.parent.getEffectiveLevel() if known.parent and not levels[0] else 0
         level = max(below, inherited)
         levels.append(level)

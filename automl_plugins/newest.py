@@ -12,9 +12,9 @@ T = TypeVar("T")
 class Newest(Generic[T]):
     """The value that was computed last, and its key.
 
-    Most keys hold a search space, which is equal to itself only: the adapters keep one as long as
-    nothing in it changes. There is no lock: threads that compute a value anew compute equal ones.
-    It is not pickled.
+    Most keys contain a search space, which equals only itself: the adapters keep the same object
+    while nothing in it changes. There is no lock: two threads may both compute a value, with equal
+    results. The value is not pickled.
     """
 
     def __init__(self) -> None:
@@ -24,19 +24,19 @@ class Newest(Generic[T]):
         return {"_last": None}
 
     def copy(self) -> Newest[T]:
-        """Another one that begins with the same value."""
+        """A new ``Newest`` with the same key and value."""
         other = Newest[T]()
         other._last = self._last
         return other
 
     def get(self, key: object, compute: Callable[[], T]) -> T:
-        """The value of a key."""
+        """The value of ``key``: the last one if it has this key, else that of ``compute()``."""
         return self.timed(key, compute)[0]
 
     def timed(self, key: object, compute: Callable[[], T]) -> tuple[T, float | None]:
-        """The value, and the seconds that ``compute`` took; None if the last one has this key."""
+        """The value as in ``get``, and the seconds that ``compute`` took; None without a call."""
         last = self._last  # read once: threads share it
-        if last is not None and last[0] == key:  # by ==, for keys are tuples made anew
+        if last is not None and last[0] == key:  # by ==: equal tuples are different objects
             return last[1], None
         started = time.perf_counter()
         value = compute()
