@@ -1,8 +1,8 @@
 """Arms: the options of a choice, or the cells into which a search space is split.
 
 An arm is the whole search space with some hyperparameters restricted, so hyperparameters outside
-the choice belong to every arm. Inside an arm a suggest function proposes, which sees the trials of
-that arm only.
+the choice belong to every arm. Inside an arm, a suggest function proposes; it sees the trials of
+this arm only.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from .trials import NOTE, Document, inner_note, note_of, values_of
 
 #: Active hyperparameters of a trial: value by label.
 Values = dict[str, Any]
-_Drawn = tuple[Values, Mapping[str, Any]] | None  # with the note of the suggest function
+_Drawn = tuple[Values, Mapping[str, Any]] | None  # values, and the note of the suggest function
 
 #: How a space is split: every hyperparameter in so many parts, or only some of them.
 Split = int | Mapping[str, int]
@@ -45,9 +45,9 @@ Split = int | Mapping[str, int]
 #: ``"2^N"``, ``"volume"``, or a number for each option: by its name or index, or in their order.
 Weights = str | Mapping[Any, float] | Sequence[float]
 
-_MOST = 1000  # configurations beyond which an arm's are not listed
+_MOST = 1000  # the configurations of an arm that has more are not listed
 _REDRAWS = 3  # draws at most until one was not tried before: each costs a whole proposal
-_RANDOM_DRAWS = 20  # the same at random, which costs little, where what is left cannot be listed
+_RANDOM_DRAWS = 20  # random draws at most, which are cheap, if the arm cannot be listed
 _UNBOUNDED = ("normal", "qnormal", "lognormal", "qlognormal")
 
 
@@ -57,7 +57,7 @@ class Arm:
 
     name: str  # in reports
     parts: Mapping[str, Part]  # the restrictions, by label
-    labels: tuple[str, ...]  # that remain to be drawn
+    labels: tuple[str, ...]  # of the hyperparameters that remain to be drawn
     size: int | None  # number of its configurations; None if unknown or more than 1000
 
     @property
@@ -96,7 +96,7 @@ class Arms:
         return next((i for i, arm in enumerate(self.arms) if arm.contains(values)), None)
 
     def inside(self, number: int, values: Mapping[str, Any]) -> Values | None:
-        """Translate values of the whole search space to those of an arm; None if of another."""
+        """Translate values of the whole search space to an arm's; None if they lie outside it."""
         return self.arms[number].inner(values) if self.find(values) == number else None
 
     @property
@@ -106,7 +106,7 @@ class Arms:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that JSON keeps unchanged; bounds that are infinite are left out."""
-        # Lists for tuples, as a database returns them: a search is found again by equality.
+        # With lists for tuples, as a database returns them, so that equal searches compare equal.
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self, dict_factory=_finite)))
         return plain
 
@@ -189,7 +189,7 @@ class ArmSpace:
         return fixed | {k: kept[k][int(v)] if k in kept else v for k, v in values.items()}
 
     def view(self, number: int, trials: Trials, documents: Iterable[Document]) -> Trials:
-        """``documents`` of ``trials``, those of an arm, as what proposes in it sees them."""
+        """The ``documents`` of an arm, as the suggest function inside the arm sees them."""
         arm = self.arms.arms[number]
 
         def translate(document: Document) -> Document:
@@ -218,9 +218,10 @@ class ArmSpace:
     ) -> _Drawn:
         """A configuration of an arm, and the note of ``inner`` on it; None if it proposes none.
 
-        If a configuration was ``tried`` before (see ``Arm.key``), another is drawn a few times;
-        then an untried one is taken at random, of all if these can be listed, else as the arm's
-        distributions draw. The same ``tid`` and trials give the same proposal.
+        If the configuration was ``tried`` before (see ``Arm.key``), ``inner`` draws again a few
+        times. Then an untried one is drawn at random: from a list of all if the arm can be listed,
+        else from the arm's distributions. If each was tried, the last proposal of ``inner`` is
+        returned. The same ``tid`` and trials give the same proposal.
         """
         arm = self.arms.arms[number]
         if not arm.labels:  # Hyperopt has no domain of an option that is a bare constant
@@ -263,10 +264,10 @@ def arms_of(
 ) -> ArmSpace:
     """The options of a choice (see ``root_choice``), or with ``split`` the cells of the space."""
     made = _CACHE.setdefault(domain, {})
-    # In the order of a split, which says what is most important.
+    # With the order of a split: the most important label comes first.
     key = (label, tuple(split.items()) if isinstance(split, Mapping) else split, max_arms)
     if key not in made:
-        # What ConfigSpace cannot express is nothing to divide: it stays whole in each arm.
+        # Lenient: what ConfigSpace cannot express is not divided, but stays whole in each arm.
         known = translate(domain.expr, lenient=True)
         made[key] = branches(known, label) if split is None else cells(known, split, max_arms)
         made[key].place = domain.place if isinstance(domain, ArmDomain) else None
@@ -280,7 +281,7 @@ def branches(known: PyllSpace, label: str | None = None) -> ArmSpace:
     for name, option in zip(option_names(known, choice), known.options[choice], strict=True):
         if holds(left, option):  # not ``in``, to which 1 and True are the same
             part = restrict_space(space, {choice: (option,)})
-            assert part is not None  # of what is possible nothing is forbidden
+            assert part is not None  # no option that is possible is forbidden
             found.append(Cell(name, {choice: (option,)}, part))
         else:
             never.append(name)
@@ -351,7 +352,7 @@ def _part(known: PyllSpace, space: ConfigurationSpace, label: str, domain: Domai
         low, high = low - 0.5, high + 0.5
     elif q := known.step(label):
         low, high = (_half_below(end, q) for end in (low, high))
-    # What lies beyond the translated range, as a user's point may, belongs to the outermost parts.
+    # A value beyond the translated range, as of a user's point, belongs to the outermost part.
     return Interval(
         -math.inf if domain.low == whole.low else low,
         math.inf if domain.high == whole.high else high,
@@ -377,9 +378,9 @@ def option_names(known: PyllSpace, label: str) -> tuple[str, ...]:
 def root_choice(known: PyllSpace, label: str | None = None) -> str:
     """Label of the choice whose options are the arms.
 
-    Without a ``label`` it is the root. If that is no choice, it is the only choice that every
-    configuration makes and that decides which others are active, or else the only one that every
-    configuration makes.
+    Without a ``label`` it is the root of the expression. If the root is no choice: of the choices
+    made in every configuration, the only one that decides which hyperparameters are active, or
+    else the only one. ValueError if there is none, or several.
     """
     always = [name for name in known.options if not known.space.parents_of[name]]
     if label is not None:
@@ -430,7 +431,7 @@ def option_weights(arms: ArmSpace, weights: Weights) -> FloatArray:
     check_rule("weights", weights, "a number for each option")
     by_arm = [unbounded(expr, known) for expr in arms.exprs]
     unequal = {name for found in by_arm for name in found if not all(name in u for u in by_arm)}
-    if weights == "volume" and unequal:  # those that all options share cancel out
+    if weights == "volume" and unequal:  # ranges that all options share cancel out
         raise ValueError(
             f"The range of {min(unequal)!r} is unbounded or unknown, so it has no volume: pass"
             " weights='2^N', or a number for each option."

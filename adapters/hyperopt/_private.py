@@ -1,7 +1,7 @@
 """The only module that uses private parts of Hyperopt.
 
-``Trials.trials`` hides the trials whose objective raised, and Hyperopt has no other public list.
-That of ``MongoTrials`` leaves them in the database.
+``Trials.trials`` hides the trials whose objective raised, and Hyperopt has no other public list;
+``MongoTrials.trials`` does not even fetch them from the database.
 ``fmin``'s ``trials_save_file`` is a pickle written with whatever pickler ``hyperopt.fmin`` found.
 ``tests/adapters/hyperopt/test_hyperopt_private.py`` fails loudly when this changes.
 """
@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from hyperopt import JOB_STATE_ERROR, Trials
 from hyperopt.fmin import pickler
 
-#: Documents of trials that raised, by ``_id`` and version, of trials in a database: a cache.
+#: A cache for trials in a database: documents of trials that raised, by ``_id`` and version.
 _RAISED: WeakKeyDictionary[Trials, dict[tuple[Any, Any], dict[str, Any]]] = WeakKeyDictionary()
 
 
@@ -24,7 +24,7 @@ def all_documents(trials: Trials) -> list[dict[str, Any]]:
     documents, key = getattr(trials, "_dynamic_trials", None), trials._exp_key
     if documents is None:  # a database
         raised = _raised_documents(trials)
-        ended = {document["_id"] for document in raised}  # some since the last refresh
+        ended = {document["_id"] for document in raised}  # some raised after the last refresh
         others = [document for document in trials.trials if document["_id"] not in ended]
         # Two queries: raised trials take their places among the others.
         return sorted([*others, *raised], key=itemgetter("tid"))
@@ -32,7 +32,7 @@ def all_documents(trials: Trials) -> list[dict[str, Any]]:
 
 
 def _raised_documents(trials: Trials) -> list[dict[str, Any]]:
-    """What ``MongoTrials.refresh`` does not fetch; an unchanged document is fetched only once."""
+    """Documents that ``MongoTrials.refresh`` does not fetch; unchanged ones are fetched once."""
     jobs, query = trials.handle.jobs, {"state": JOB_STATE_ERROR}
     if trials._exp_key is not None:
         query["exp_key"] = trials._exp_key
@@ -46,7 +46,7 @@ def _raised_documents(trials: Trials) -> list[dict[str, Any]]:
 
 
 def replace_documents(trials: Trials, documents: list[dict[str, Any]]) -> None:
-    """Make ``documents``, which are not copied, all that there are."""
+    """Replace all documents of ``trials`` by ``documents``, which are not copied."""
     trials._ids.clear()
     trials._dynamic_trials = documents
     trials.refresh()

@@ -44,10 +44,10 @@ class Row:
     """A trial as a pull of an arm."""
 
     document: Document
-    trial: Trial  # the same, read; its seconds are those charged
+    trial: Trial  # the document as it was read, with the seconds charged for it
     arm: int
     key: tuple[Any, ...]  # identity of the configuration within the arm
-    source: tuple[Any, ...]  # what it was read from
+    source: tuple[Any, ...]  # see ``source_of``
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Situation:
     exhausted: frozenset[int] = frozenset()  # arms whose suggest function proposes nothing
 
     def without(self, arm: int) -> Situation:
-        """The same with a further arm in which there is nothing to propose."""
+        """A copy in which ``arm`` is exhausted, too."""
         return replace(self, exhausted=self.exhausted | {arm})
 
     @cached_property
@@ -90,7 +90,7 @@ class Situation:
 
     @property
     def left(self) -> list[int]:
-        """Indices of the arms that have untried configurations, and propose one."""
+        """Indices of the arms that have untried configurations and are not exhausted."""
         sizes = enumerate(arm.size for arm in self.arms.arms)
         untried = [i for i, size in sizes if size is None or len(self.tried.get(i, ())) < size]
         return [i for i in untried if i not in self.exhausted]
@@ -108,15 +108,14 @@ class Situation:
         return math.fsum(s for row in self.rows if not math.isnan(s := row.trial.seconds))
 
 
-_MOST_READ = 8  # arms and costs, such as of algorithms that ``hyperopt.mix`` asks in turn
+_MOST_READ = 8  # ways to read the same trials: ``hyperopt.mix`` may ask several algorithms in turn
 
-#: Rows read from trials, by number, for each of the last ways to read them, the newest at the
-#: end: a cache.
+#: A cache: by trials, a list of (way to read them, rows by number of the trial), the newest last.
 _READ: WeakKeyDictionary[Trials, list[tuple[object, dict[int, Row]]]] = WeakKeyDictionary()
 
 
 def _rows_read(trials: Trials, arms: Arms, cost: Cost, *, inactive: bool) -> dict[int, Row]:
-    """The rows that were read in the same way; they are to be added to.
+    """The rows that were read in the same way, by number; the caller adds the new ones.
 
     With ``inactive`` the labels of all branches are part of a configuration.
     """
@@ -141,9 +140,10 @@ def read_pulls(
 
     A trial is read again only if its state or its result has changed. Points that a user gives may
     have labels of all branches; with the ``domain`` only the active ones are part of the
-    configuration, and trials of another search space are a ValueError. ``cost`` gives the seconds
-    of a finished trial, see ``charge``; ``new`` are trials that are not inserted yet. Unless
-    ``all_alive``, the worker of a trial that many others have overtaken is presumed dead.
+    configuration, and trials of another search space raise a ValueError. ``cost`` gives the
+    seconds of a finished trial, see ``charge``; ``new`` are trials that are not inserted yet.
+    Unless ``all_alive``, a running trial that many others have overtaken is left out: its worker
+    is presumed dead.
     """
     read = _rows_read(trials, arms, cost, inactive=domain is None)
     documents = [*all_documents(trials), *new]
@@ -173,7 +173,7 @@ def read_pulls(
 
 
 def last_search(documents: Sequence[Document]) -> dict[str, Any] | None:
-    """The note of the last search on itself; None if there is none."""
+    """What the last search has noted about itself, ``"search"`` of a note; None if nothing."""
     newest = sorted(documents, key=lambda document: -int(document["tid"]))
     return next((note_of(d)["search"] for d in newest if "search" in note_of(d)), None)
 
@@ -188,8 +188,8 @@ def read_rounds(documents: Sequence[Document], search: Mapping[str, Any]) -> lis
 def charge(document: Document, cost: Cost, measured: float) -> float:
     """Seconds charged for a finished trial: by ``cost``, else ``measured``.
 
-    Failed trials may leave the cost out, and what ``boasf_fmin`` has noted stands in for an
-    invalid one, with which a search has ended. Else ValueError for no finite number >= 0.
+    A failed trial may have no cost. Seconds that ``boasf_fmin`` has noted replace an invalid cost,
+    which has ended that search. Any other cost must be a finite number >= 0, else ValueError.
     """
     if cost is None:
         return measured
@@ -237,11 +237,12 @@ def arm_report(
         max_arms: See ``boasf``.
         reward_range: The best and the worst possible loss, in either order; None scales by the
             losses.
-        cost: See ``boasf``; None is that of the search if it was a key of the result.
+        cost: See ``boasf``; None takes the cost of the search if it was a key of the result.
 
     Raises:
         TypeError: For anything but trials, or a ``ConfigurationSpace``.
-        ValueError: If the space has no such choice, is needed, or is not that of the trials.
+        ValueError: If the space is needed and missing, has no such choice, or is not the space of
+            the trials.
     """
     check_trials("arm_report", trials)
     documents = all_documents(trials)

@@ -16,8 +16,8 @@ from automl_plugins.spaces.values import ABSENT, plain
 _NAMING = ("type", "name", "model", "algorithm", "classifier", "estimator", "kind")
 _PLAIN = (str, int, float, bool, type(None))
 _MOST_TEXT = 80  # characters of a constant that is written out
-# A proposer may take the very end of a range, which belongs to the next part, or is rounded into
-# it: the range of a part keeps away from the others by these shares of its width, or of ``q``.
+# A proposer may take the very end of a range, which belongs to the next part or is rounded into
+# it. So the ends of a part are moved inwards by these shares of its width, or of ``q``.
 _INSIDE, _INSIDE_STEP = 1e-9, 1e-6
 
 
@@ -30,7 +30,7 @@ Places = dict[str, set[int]]
 
 @dataclass(frozen=True)
 class Choice:
-    """An ``hp.choice``, ``hp.pchoice`` or switch on ``hp.randint``: its label and that node."""
+    """An ``hp.choice``, ``hp.pchoice`` or switch on ``hp.randint``: its label and switch node."""
 
     label: str
     switch: Any
@@ -93,12 +93,12 @@ def choices(expr: Any) -> dict[str, Choice]:
 
 
 def labels(expr: Any, values: Mapping[str, Any] | None = None) -> tuple[str, ...]:
-    """Labels of the hyperparameters of an expression among ``nodes``, outer ones first."""
+    """Labels of an expression's hyperparameters, outer ones first; ``values`` as in ``nodes``."""
     return tuple(dict.fromkeys(label_of(node) for node in find_needed(expr, values)))
 
 
 def active_among(values: Mapping[str, Any], expr: Any) -> dict[str, Any]:
-    """Those of values by label that a configuration of an expression needs."""
+    """The ``values``, by label, of the hyperparameters that are active in an expression."""
     active = labels(expr, values)
     return {label: value for label, value in values.items() if label in active}
 
@@ -140,8 +140,8 @@ def ends_of(randint: Any) -> tuple[int, int] | None:
 def nodes(expr: Any, values: Mapping[str, Any] | None = None) -> Iterator[Any]:
     """Nodes of an expression, each once, parents first.
 
-    With ``values`` by label only those that such a configuration needs; options of a choice
-    without a value are left out.
+    With ``values`` by label, only the nodes that such a configuration needs; of a choice without a
+    value, no option.
     """
     stack, seen = [expr], set()
     while stack:
@@ -191,7 +191,7 @@ def describe(node: Any) -> str:
 
 
 def foreign_switches(expr: Any) -> list[Any]:
-    """Switches that are no ``Choice`` and whose option depends on hyperparameters."""
+    """Switches that are no ``Choice``, but whose index depends on hyperparameters."""
     switches = (node for node in pyll.dfs(expr) if node.name == "switch")
     return [n for n in switches if find_switched(n) is None and depends(n.pos_args[0])]
 
@@ -235,12 +235,12 @@ def places_of(expr: Any) -> tuple[dict[str, Any], dict[str, Places]]:
 
 
 def simplify(where: Places, places: Mapping[str, Places], found: Mapping[str, Choice]) -> Places:
-    """Replace a choice of which every option counts by the places where it is active itself."""
+    """Replace a choice all of whose options are in ``where`` by the places where it is active."""
     while True:
         whole = next((p for p in where if where[p] >= set(found[p].possible)), None)
         if whole is None:
             return where
-        if not places[whole]:  # which is made in every configuration
+        if not places[whole]:  # the choice is made in every configuration
             return {}
         rest = {p: set(indices) for p, indices in where.items() if p != whole}
         for parent, indices in places[whole].items():
@@ -252,7 +252,7 @@ def simplify(where: Places, places: Mapping[str, Places], found: Mapping[str, Ch
 
 
 def _value(node: Any) -> Any:
-    """The value of a literal that may be a name; ``ABSENT`` for any other node, and for None."""
+    """The value of a literal that may be a name; ``ABSENT`` for any other node, or for None."""
     value = plain(node.obj) if node is not None and node.name == "literal" else ABSENT
     # NaN, equal to nothing, names nothing.
     return value if isinstance(value, _PLAIN) and value == value else ABSENT
@@ -285,7 +285,7 @@ def _name(option: Any, text: str | None, unnamed: str) -> Any:
         written = repr(pyll.rec_eval(option))
     except Exception:  # the user's own nodes may raise anything
         return unnamed
-    # An address in memory is another one in each process, and so would be the name.
+    # A name with an address in memory would differ between processes.
     return written if len(written) <= _MOST_TEXT and " at 0x" not in written else unnamed
 
 
@@ -296,7 +296,7 @@ def _name(option: Any, text: str | None, unnamed: str) -> Any:
 class Interval:
     """Numbers in [low, high); a bound is infinite at the end of the whole range.
 
-    What is no number, as a user's point may have, lies in none.
+    A value that is no number, as a user's point may have, lies in no interval.
     """
 
     low: float = -math.inf
@@ -329,7 +329,7 @@ def restrict(expr: Any, parts: Mapping[str, Part]) -> Any:
             part = parts[label]
             new[node] = indices[label] = _restrict_param(node, part)
             if isinstance(part, tuple) and len(part) > 1:
-                # For what else uses an ``hp.randint``, where the numbers have a meaning.
+                # Other nodes that use an ``hp.randint`` get its original numbers.
                 new[node] = pyll.scope.switch(new[node], *part)
         else:
             new[node] = node.clone_from_inputs([new[i] for i in node.inputs()])
@@ -357,10 +357,10 @@ def _restrict_param(param: Any, part: Part) -> Any:
         first, last, q = (constant(node, name) for name in ("low", "high", "q"))
         if q is not None:  # the ends lie between multiples
             low, high = low + _INSIDE_STEP * q, high - _INSIDE_STEP * q
-        # A part is of values, but the ends of these distributions are logarithms.
+        # The ends of a part are values, the ends of these distributions are logarithms.
         if node.name in ("loguniform", "qloguniform"):
             low, high = (x if math.isinf(x) else math.log(x) for x in (low, high))
-        if q is None:  # after the logarithms, for the width is that on the scale of the draws
+        if q is None:  # after the logarithms: the width is measured on the scale of the draws
             margin = _INSIDE * (min(last, high) - max(first, low))
             low, high = low + margin, high - margin
         ends = [max(first, low), min(last, high)] + ([] if q is None else [q])

@@ -138,7 +138,7 @@ class Run:
         situation = self._read()
         spent = situation.spent(self.method.filtering.unit)
         if self.method.filtering.unit == "trials":
-            # They count as trials already, and their evaluation is yet to come.
+            # Waiting trials are counted already, but their evaluation is yet to come.
             spent -= len(self._waiting)
         if is_used_up(spent, self.method.filtering.budget):
             return None
@@ -148,7 +148,7 @@ class Run:
             document["misc"][NOTE] = note_of(document) | self.method.note_search(situation)
             document["state"] = JOB_STATE_RUNNING
             return document
-        # Kept while nothing is proposed: each call takes a number, whether it is used or not.
+        # Kept until it is used: each call of ``new_trial_ids`` takes a number.
         if self._id is None:
             (self._id,) = self.trials.new_trial_ids(1)
         if self._points:
@@ -199,7 +199,7 @@ class Run:
         if self.early_stop_fn is None or not valued or self._stopped:
             return None
         seen = self.trials
-        # Others may be running behind it, or it has waited in the trials that were given.
+        # Early stops read the last document, which may be another trial, even a running one.
         if self.pool.n_workers > 1 or seen.trials[-1] is not latest:
             done = [d for d in finished_documents(seen) if d["state"] == JOB_STATE_DONE]
             others = [d for d in done if d is not latest]
@@ -294,7 +294,7 @@ class Pool:
         self._domain, self._trials, self._executor = domain, trials, executor
         self._idle: list[Executor] = []  # made here, without a trial
         self._running: dict[Future[Any], tuple[Document, float, Executor]] = {}
-        self._ended: list[Evaluated] = []  # in this process, before ``wait``
+        self._ended: list[Evaluated] = []  # evaluated in this process; ``wait`` returns them
         self._refused: list[Document] = []
 
     def __len__(self) -> int:
@@ -316,7 +316,7 @@ class Pool:
                 outcome = self._domain.evaluate(spec, ctrl)
             else:
                 fn, point = self._domain.evaluate_async(spec, ctrl)
-        # What the user's own nodes raise while the point is made fails the trial, too.
+        # The user's own nodes may raise while the point is made, which fails the trial, too.
         except Exception as error:
             outcome = error
         if outcome is not None:
@@ -327,7 +327,7 @@ class Pool:
         except BrokenExecutor:  # the running trials have failed too, which ``wait`` returns
             self.broken = True
             self._refused.append(document)
-        except Exception:  # it was shut down
+        except Exception:  # the executor was shut down
             self._refused.append(document)
             raise
         else:
@@ -380,7 +380,7 @@ class Pool:
 
     def _collect(self, future: Future[Any]) -> Evaluated:
         document, start, executor = self._running.pop(future)
-        # Unless the worker returns its own, which leave out the wait for a worker.
+        # Replaced by the worker's own seconds, which leave out the wait for a worker.
         seconds = time.perf_counter() - start
         outcome: dict[str, Any] | Exception
         try:

@@ -20,12 +20,12 @@ def explain(trials: Trials | Document, tid: int | None = None) -> Explanation:
     document. Entries that were changed to something invalid are left out.
 
     Args:
-        trials: The trials of a search; or a document of theirs, such as ``trials.best_trial``.
+        trials: The trials of a search; or one of their documents, such as ``trials.best_trial``.
         tid: Number of the trial; None is the newest.
 
     Raises:
         TypeError: For anything but trials or a document.
-        ValueError: If there is no such trial, or several; for a document and ``tid``.
+        ValueError: If there is no such trial, or several; if a document and ``tid`` are given.
 
     Example::
 
@@ -57,7 +57,7 @@ def explain(trials: Trials | Document, tid: int | None = None) -> Explanation:
 def _explain_document(document: Document) -> Explanation:
     note, design = note_of(document), document["misc"].get(INITIAL_DESIGN)
     arm = ArmFacts.from_dict(note.get("why"))
-    # A point that ``boasf_fmin`` was given has an arm, too, but nothing that chose it.
+    # A point that ``boasf_fmin`` was given has an arm, too, but no policy has chosen it.
     origin = "inner" if arm else "enqueued" if "arm" in note else "foreign"
     if isinstance(design, Mapping):
         origin = "random" if design.get("design") == "random" else "suggested"

@@ -42,8 +42,8 @@ from automl_plugins.spaces.branches import options_of
 from automl_plugins.spaces.conditions import active_names, is_active
 from automl_plugins.spaces.values import choices_of, encoder, plain, to_number
 
-# A rounding interval, open at both ends: halves are rounded to even, as 0.5 to 0, which a range
-# from 1 on does not have.
+# Half of a rounding interval, without its ends: halves are rounded to even numbers, so 0.5 would
+# become 0 in a range that begins at 1.
 _HALF = 0.49999
 
 
@@ -53,8 +53,8 @@ def expression(space: ConfigurationSpace) -> dict[str, Any]:
     A hyperparameter whose only parent is categorical is nested in the parent's options: the
     objective gets ``{"kernel": {"kernel": "rbf", "gamma": 0.1}}``. Hyperopt cannot nest by numbers
     or by several parents: such a hyperparameter is a node of the first level, drawn every time. So
-    is one that needs a conditional parent not to have a value: it is active without the parent.
-    Forbidden clauses are lost. ``translate`` goes back, but for what is lost.
+    is one with a "not equal" condition on a conditional parent, for it is also active where the
+    parent is not. Forbidden clauses are lost. ``translate`` is the inverse, but for what is lost.
 
     Args:
         space: The space to search.
@@ -78,7 +78,7 @@ def expression(space: ConfigurationSpace) -> dict[str, Any]:
         node = _node(space[name], options.get(name, []))
         parents = {parent.name for parent in space.parents_of[name]}
         only = parents.pop() if len(parents) == 1 else None
-        # "Not equal" also holds where the parent itself is not drawn, and nothing nested in it.
+        # "Not equal" also holds where the parent is not drawn; nothing nested in it would be.
         hidden = only is not None and space.parents_of[only] and is_active(space, name, {})
         if only is not None and only in options and not hidden:
             named = zip(options_of(space, only), options[only], strict=True)
@@ -121,7 +121,7 @@ def _node(hyperparameter: Any, options: Sequence[dict[str, Any]]) -> Any:
 
 
 def _is_normal(hyperparameter: Any) -> bool:
-    """Whether it is drawn from a normal distribution: bounds at least two deviations away."""
+    """Whether it becomes a normal distribution: the bounds are at least two deviations away."""
     kinds = NormalFloatHyperparameter | NormalIntegerHyperparameter
     if not isinstance(hyperparameter, kinds) or hyperparameter.log:
         return False
@@ -155,7 +155,7 @@ class ExpressionSpace:
                 if math.isnan(number := as_number(drawn[name])):
                     raise ValueError(f"{name}={drawn[name]!r} is not a number")
                 if (known := choices_of(hyperparameter)) is not None:
-                    # A dict, in which an index below 0 is no value, as in a list.
+                    # A dict: a list would accept an index below 0.
                     found[name] = dict(enumerate(known))[round(number)]
                 else:
                     found[name] = _number(hyperparameter, number)

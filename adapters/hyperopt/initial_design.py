@@ -46,9 +46,9 @@ def initial_trials(
 
     TPE draws at random up to ``n_startup_jobs`` trials, these included, so the modes are:
 
-    - ``"part"``: suggestions; of TPE's n random trials n - k remain.
-    - ``"replace"``: n suggestions, so that none remains.
-    - ``"add"``: suggestions, then n random trials, which Hyperopt draws from the space.
+    - ``"part"``: k suggestions; of TPE's n random trials n - k remain.
+    - ``"replace"``: n suggestions, so that no random trial remains.
+    - ``"add"``: k suggestions, then n random trials, which Hyperopt draws from the space.
 
     Args:
         space: The search space that ``fmin`` is given; or a ``ConfigurationSpace`` if ``fmin`` is
@@ -60,15 +60,16 @@ def initial_trials(
             ready ``Design``.
         X: The data of the task, from which meta-features are computed.
         y: Its target.
-        meta_features: Its meta-features instead. Without either all known tasks weigh the same.
+        meta_features: Meta-features of the task, in place of X and y. Without either, all tasks of
+            the memory weigh the same.
         mode: See above.
-        n_configs: Number of suggestions; None takes ``n_startup_jobs`` to replace, else half.
+        n_configs: k, the number of suggestions; None takes n with ``"replace"``, else half of n.
         n_startup_jobs: n, which ``tpe.suggest`` was given; its own default is 20.
-        trials: Trials that the new ones are inserted into; those with equal values are not
-            repeated. None makes new ones.
+        trials: Trials to insert the new ones into; suggestions that are among them already are
+            left out. None makes new ``Trials``.
         seed: Seed of the random trials.
-        exclude: Names of tasks of the memory to leave out: this one itself, where its runs are
-            recorded into the same store.
+        exclude: Names of tasks of the memory to leave out, such as this task itself if its runs
+            are recorded in the same store.
 
     Returns:
         The trials. Why a configuration was picked is in ``misc["initial_design"]`` of its

@@ -1,9 +1,9 @@
 """Suggest functions that ask a proposer of the core, and the memories that they take.
 
 They cache one proposer for each search space and set of options; a proposal depends only on the
-trials, the seed and the number of the trial. The seed is the option, else that with which the
-search began: with another one at each trial, as ``fmin`` draws them, every model would have to be
-fitted anew each time.
+trials, the seed and the number of the trial. The seed is the option ``seed``, else the seed that
+``fmin`` drew for the algorithm's first trial: with a new one at each trial, as ``fmin`` draws
+them, every model would have to be fitted anew each time.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class ProposerAlgorithm(Algorithm[P]):
         """See the base class; a memory is opened, and data become meta-features."""
         if options.get("memory") is None:  # the recipe raises if it needs one
             checked = super().check_options(options)
-            # The recipe has warned that it does not use them: it would again in ``fmin``.
+            # The recipe has warned that it does not use them, and would warn again in ``fmin``.
             unused = {"X", "y", "meta_features"} if "memory" in options else ()
             return {n: v for n, v in checked.items() if n not in unused}
         options, task = describe_options(options), options.get("task")
@@ -114,7 +114,7 @@ class ProposerAlgorithm(Algorithm[P]):
             return super().check_options(options)
         if not set(named) - {task}:
             raise MemoryMismatch("memory has no trials of another task: nothing to learn from.")
-        # They can only be read once the space is known.
+        # The trials can only be read once the space is known.
         return super().check_options(options | {"memory": AUTO}) | {"memory": named}
 
     def propose(
@@ -162,7 +162,7 @@ class ProposerAlgorithm(Algorithm[P]):
             place = domain.place if isinstance(domain, ArmDomain) else None
             others = {n: t for n, t in _read_others(named).items() if n != own}
             earlier = NamedTrials(others, reader.known, place)
-            # Filling: trials that have nothing to teach are warned of, and the search goes on.
+            # Filling: if the trials have nothing to teach, there is a warning, and no error.
             given["memory"] = TaskMemory(earlier, task=options.get("task"), filling=True)
         return _Search(Asker(self.described(**given), logger), reader, options)
 
@@ -192,7 +192,7 @@ class NamedTrials:
     place: Place | None = None
 
     def records(self) -> list[TaskRecord]:
-        """The trials that are of the search space; MemoryMismatch if all are of another one."""
+        """Records of the trials that fit the search space; MemoryMismatch if none does."""
         found: list[TaskRecord] = []
         refused: list[ValueError] = []
         elsewhere = 0  # in other arms
@@ -239,14 +239,14 @@ class NamedTrials:
 
 
 def with_named_trials(memory: Any, known: SearchSpace) -> Any:
-    """A memory whose trials by name are read as those of a search space; else as it is."""
+    """A memory, its trials by name read with a search space; any other memory as it is."""
     if not _trials_by_name(memory):
         return memory
     return NamedTrials(_read_others(memory), known).records()
 
 
 def _trials_by_name(memory: Any) -> Mapping[str, Any] | None:
-    """``memory`` if there are trials by name in it, else None; TypeError for those without one."""
+    """``memory`` if it has trials by name, else None; TypeError for trials without a name."""
     listed = memory if isinstance(memory, list | tuple) else [memory]
     if any(isinstance(trials, Trials) for trials in listed):
         raise TypeError(
@@ -259,7 +259,7 @@ def _trials_by_name(memory: Any) -> Mapping[str, Any] | None:
 
 
 def _read_others(memory: Any) -> Any:
-    """Read sources by name, but trials, whose space is not known yet; else return it as it is."""
+    """Read sources by name, except trials, whose space is unknown yet; else return ``memory``."""
     if not _is_by_name(memory) or all(isinstance(s, Trials) for s in memory.values()):
         return memory
     read: dict[str, Trials | TaskRecord] = {}

@@ -118,12 +118,12 @@ def tst(*, memory: AnyMemory, seed: int | None = None, **options: Unpack[TSTOpti
 
     Arguments besides those of the recipe:
         memory: The earlier tasks: ``{name: its Trials}`` of the same search space; records of
-            tasks and searches of other frameworks, several, or by name, also along with trials; a
-            ``MetaDataset``, a ``MetaStore``, its path or address; or the name of a bundled memory.
-            The trials of this search itself are left out, and with a warning those of another
-            space. ``"auto"`` takes the bundled memory of a learner if the labels
-            of the space are its hyperparameters, by their names in the learner's library; the log
-            names it.
+            tasks and searches of other frameworks, in a list or by name, where trials may be among
+            them; a ``MetaDataset``, a ``MetaStore``, its path or address; or the name of a bundled
+            memory. The trials of this search itself are left out; trials of another space too,
+            with a warning. ``"auto"`` takes the bundled memory of a learner if the labels of the
+            space are its hyperparameters, by their names in the learner's library; the log names
+            the memory.
 
     Example::
 

@@ -39,8 +39,8 @@ def optimizer(algo: Suggest | str, *, name: str | None = None, **options: Any) -
             ``"package.module:attribute"``. ``"boasf"`` is ``boasf_fmin``, whose arms are the
             options of the one categorical with children; it is charged the recorded seconds.
         name: Label in the results.
-        **options: Keyword arguments of ``algo``. Without ``budget_seconds`` or ``max_evals`` the
-            budget of BOASF is that of the replay, times its workers if it is in seconds.
+        **options: Keyword arguments of ``algo``. Without ``budget_seconds`` or ``max_evals`` BOASF
+            has the budget of the replay; if that is in seconds, multiplied by its workers.
 
     Raises:
         ValueError: For an unknown name, or an option of BOASF outside its range.
@@ -84,7 +84,7 @@ def _named(name: str) -> Suggest:
 
 def _start_boasf(options: Mapping[str, Any], problem: Problem) -> HyperoptSearch:
     budget: dict[str, float | None] = {"max_evals": problem.n_trials}
-    if problem.seconds is not None:  # of the clock, while BOASF charges each evaluation its own
+    if problem.seconds is not None:  # of the clock; BOASF adds up the seconds of all evaluations
         budget = {"budget_seconds": problem.seconds * problem.n_workers}
     options = {"seed": problem.seed} | _with_budget(options, budget)
     return HyperoptSearch(boasf(**options), problem)
@@ -106,7 +106,7 @@ class HyperoptSearch:
         self.trials = Trials()
 
     def ask(self) -> Proposal | None:
-        """The next configuration, as in ``FMinIter.run``; None if all are forbidden, or none."""
+        """The next configuration, as in ``FMinIter.run``; None if none, or only forbidden ones."""
         for _ in range(_MAX_FORBIDDEN):
             ids = self.trials.new_trial_ids(1)
             self.trials.refresh()
@@ -118,7 +118,7 @@ class HyperoptSearch:
             vector = to_vector(self._vectors.space, config)
             if self._vectors.allowed(vector[None])[0]:
                 return Proposal(config, token=document)
-            # A trial all the same, so that a suggest function may learn to stay away.
+            # A failed trial, so that a suggest function may learn to avoid such configurations.
             self._finish(document, {"status": STATUS_FAIL}, 0.0, 0.0)
         return None
 

@@ -14,13 +14,13 @@ Hyperopt                         ConfigSpace
 ``qlognormal``, ``uniformint``   which an ordinal does not have, more than 16
 ===============================  ===============================================================
 
-Values are those of the labels, as ``fmin`` returns them: what an expression makes of them
-afterwards, ``hp.uniform("x", 0, 1) * 10``, is up to the objective.
+Values are those of the labels, as ``fmin`` returns them: of ``hp.uniform("x", 0, 1) * 10`` the
+number drawn from [0, 1], not the product that the objective gets.
 
-The name of an option is its value if that is a number, a text, a bool or None; of a dictionary the
-value under the label of the choice, if each has one of its own. Else it is the text under
-"type", "name", "model", ..., or the first text in the option; a constant such as ``(64, 32)`` is
-written out, a function or class has its own name; anything else is ``label[i]``.
+An option that is a number, a text, a bool or None is its own name. A dictionary is named by its
+value under the label of the choice, if all options have different ones. Other options are named
+by the text under "type", "name", "model", ..., or by their first text; a constant such as
+``(64, 32)`` is written out, a function or class has its own name; all others are ``label[i]``.
 """
 
 from __future__ import annotations
@@ -119,8 +119,8 @@ class PyllSpace:
         Points that a user gives may have labels of all branches.
 
         Raises:
-            ValueError: For a label, or an option, that the space does not have, or what is no
-                number.
+            ValueError: For a label or an option that the space does not have, or a value that is
+                no number.
         """
         if foreign := [label for label in drawn if label not in self.space]:
             raise ValueError(
@@ -131,9 +131,9 @@ class PyllSpace:
         return {label: values[label] for label in active_among(drawn, self.expr)}
 
     def value(self, label: str, drawn: Any) -> Any:
-        """The value of a hyperparameter that was ``drawn``; ValueError as ``values``.
+        """The value of a hyperparameter that was ``drawn``; ValueError as in ``values``.
 
-        A number more than half a step beyond those listed stays as it is: its loss is not theirs.
+        A number more than half a step from all listed ones stays: its loss is not the nearest's.
         """
         number = as_number(drawn)
         hyperparameter: Any = self.space[label]
@@ -160,7 +160,7 @@ class PyllSpace:
             return nearest if abs(nearest - drawn) <= reach else plain(drawn)
         if isinstance(hyperparameter, IntegerHyperparameter):
             return round(drawn)
-        if drawn == 0 and hyperparameter.log:  # a multiple of q, where a log scale cannot begin
+        if drawn == 0 and hyperparameter.log:  # 0 is a multiple of q, but not on a log scale
             return float(hyperparameter.lower)
         return float(drawn)
 
@@ -329,11 +329,11 @@ class _Numbers:
     low: float  # with ``log`` the natural logarithm of the least number
     high: float
     log: bool
-    q: float | None  # of which multiples are drawn, by rounding
+    q: float | None  # draws are rounded to multiples of q; None if they are not rounded
     normal: tuple[float, float] | None  # mean and standard deviation; None if it is uniform
 
     def multiples(self, q: float) -> tuple[int, int]:
-        """The first and the last multiple of q, except one that only an end is rounded to."""
+        """The first and the last multiple of q, but not one that only an end is rounded to."""
         ends = (math.exp(self.low), math.exp(self.high)) if self.log else (self.low, self.high)
         first, last = math.floor(ends[0] / q + 0.5), math.ceil(ends[1] / q - 0.5)
         if last < first:  # one number in the middle of two multiples: the even one
@@ -359,7 +359,7 @@ def _read_numbers(label: str, node: Any, given: Mapping[str, Any]) -> _Numbers:
         raise ValueError(f"{label!r} needs finite ends, got {low!r} and {high!r}.")
     if low > high:  # Hyperopt lets it pass if one of them is 0
         raise ValueError(f"{label!r} needs low <= high in hp.{name}, got {low!r} and {high!r}.")
-    # Without q what is too large for a float is cut off, unless all of it is.
+    # Without q, a range that is partly too large for a float is cut off, not refused.
     end = low if q is None else high
     if log and max(end, end - math.log(q or 1.0)) > _LARGEST_LOG:
         raise ValueError(
@@ -441,7 +441,7 @@ def _constants(label: str, node: Any) -> dict[str, Any]:
             raise ValueError(f"{name} of {label!r} is too large for a float.") from None
         given[name] = value
     missing = set(takes) - set(given) - ({"high"} if node.name == "randint" else set())
-    # One argument too many, such as a step, counts as the generator.
+    # Hyperopt takes a surplus argument, such as a step, for the random generator.
     if missing or isinstance(arguments["rng"], pyll.Apply):
         raise ValueError(
             f"{label!r} must be drawn from {node.name}({', '.join(takes)}), got {describe(node)}."

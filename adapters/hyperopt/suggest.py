@@ -1,7 +1,7 @@
-"""Suggest functions for ``fmin``: how they take options, and what they are given inside an arm.
+"""Suggest functions for ``fmin``: how they take options, and what they get inside an arm.
 
-Options may also be given by a call, ``gbqr(alpha=0.2)``. Inside an arm there are a domain and
-trials in the arm's own values.
+Options may also be given by a call, ``gbqr(alpha=0.2)``. Inside an arm, a suggest function gets a
+domain and trials in the arm's own values.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _NAMED = ("new_ids", "domain", "trials", "seed")  # the same as ``tpe.suggest`` 
 
 
 def _by_position(args: tuple[Any, ...], given: dict[str, Any]) -> tuple[Any, ...]:
-    """What ``fmin`` passes, of which ``hyperopt.mix`` and wrappers have some in ``given``."""
+    """The arguments of ``fmin`` by position; those that ``mix`` passes by name leave ``given``."""
     named = [name for name in _NAMED[len(args) :] if name in given]
     if len(args) + len(named) < len(_NAMED):  # a call with options only
         return args
@@ -52,7 +52,7 @@ def _by_position(args: tuple[Any, ...], given: dict[str, Any]) -> tuple[Any, ...
 
 
 class _WithOptions(partial[Any]):
-    """A suggest function with options, among which ``seed`` wins over that of ``mix.suggest``."""
+    """A suggest function with options; its ``seed`` wins over the one that ``mix`` passes."""
 
     def __call__(self, /, *args: Any, **keywords: Any) -> Any:
         return super().__call__(*_by_position(args, keywords), **keywords)
@@ -62,8 +62,8 @@ class Algorithm(Generic[P]):
     """The suggest function of a method, whose options are the arguments of its class.
 
     Called with options only, it checks them and returns a suggest function with these options;
-    those of ``functools.partial`` are checked at the first trial. The option ``seed`` replaces
-    what ``fmin`` draws from ``rstate``.
+    options given by ``functools.partial`` are checked at the first trial. The option ``seed``
+    replaces the seed that ``fmin`` draws from ``rstate``.
 
     Args:
         described: The class, whose name (in small letters) and documentation are taken; options
@@ -110,7 +110,7 @@ class Algorithm(Generic[P]):
         return documents
 
     def seed_of(self, trials: Trials, drawn: int) -> int:
-        """The seed of a call without the option; ``drawn`` is that which ``fmin`` passes."""
+        """The seed of a call without the option; ``drawn`` is the seed that ``fmin`` passes."""
         return drawn
 
     def parameters(self) -> Sequence[Parameter]:
@@ -142,7 +142,7 @@ class Algorithm(Generic[P]):
         Args:
             *args: What ``fmin`` passes; by keyword with the names that ``tpe.suggest`` has.
             seed: Seed of the proposals; None takes what ``fmin`` draws from ``rstate``. Algorithms
-                that fit models keep what it drew for their first trial.
+                that fit models keep the seed that it drew for their first trial.
             **options: Options of the algorithm.
         """
         args = _by_position(args, options)
@@ -192,16 +192,17 @@ Algorithm.__init_subclass__()  # for its own algorithms too
 class Place:
     """Where an arm lies in a search space.
 
-    It refers to no domain: caches hold it, and live as long as the domain that is their key.
+    It refers to no domain: it is held by caches whose weak keys are domains, and would keep its
+    own key alive.
     """
 
-    known: PyllSpace  # what is divided into the arms
+    known: PyllSpace  # the space that is divided into arms
     translate: Callable[[Mapping[str, Any]], dict[str, Any] | None]  # None: not of the arm
-    outer: Place | None  # of what is divided, if that is an arm itself
+    outer: Place | None  # the place of ``known``, if that is an arm itself
 
     @property
     def whole(self) -> PyllSpace:
-        """The search space of which no arm is made: that of the trials."""
+        """The outermost search space, which is the one of the trials."""
         return self.known if self.outer is None else self.outer.whole
 
     def inside(self, values: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -221,7 +222,7 @@ class ArmDomain(Domain):  # type: ignore[misc]
 
 
 class View:
-    """Trials of an arm; they are the same object, and a trial is translated when it changes."""
+    """The trials of an arm, always as the same object; only changed ones are translated again."""
 
     def __init__(self, source: Trials) -> None:
         self.trials = Trials()
@@ -233,10 +234,10 @@ class View:
         documents: Iterable[Document],
         translate: Callable[[Document], Document],
     ) -> Trials:
-        """The trials, which are those of the documents from now on."""
+        """Make the trials those of ``documents``, each translated, and return them."""
         shown = {}
         for document in documents:
-            # First, for a worker may change it while it is translated; they keep the ``id`` alive.
+            # Before the translation, in which a worker may change it; also keeps the ``id`` taken.
             parts = (document, *document.values(), *document["misc"].values())
             known = self._shown.get(id(document))
             if known is None or len(known[0]) != len(parts) or not all(map(is_, known[0], parts)):
@@ -247,13 +248,13 @@ class View:
         return self.trials
 
 
-#: The trials of which others are a view. Weak on both sides, for views are cached by their source:
-#: a view that held its source would keep both in that cache for ever.
+#: The source of each view. Weak on both sides: views are cached by their source, and a view that
+#: held its source would keep both in that cache for ever.
 _SOURCES: WeakKeyDictionary[Trials, ref[Trials]] = WeakKeyDictionary()
 
 
 def source_of_view(trials: Trials) -> Trials:
-    """The trials that ``fmin`` was given, where these are a view of them; else these."""
+    """The trials that ``fmin`` was given, if ``trials`` is a view of them; else ``trials``."""
     while (source := _SOURCES.get(trials)) is not None and (found := source()) is not None:
         trials = found
     return trials

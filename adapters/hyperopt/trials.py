@@ -2,7 +2,7 @@
 
 ``misc["automl_plugins"]`` of a document holds the state of a search: the proposal, the arm, the
 round, the seconds charged, and, in the first trial of a round, its outcome. Hyperopt ignores it.
-Where arms are inside an arm, ``inner`` holds the arm and the round of those, and so on.
+If an arm is itself divided into arms, ``inner`` has the arm and the round inside it, and so on.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ Document = dict[str, Any]
 
 NOTE = "automl_plugins"  # our key in misc
 PROPOSAL = "proposal"  # key of a proposer's note there
-_INNER = "inner"  # key of what a method of arms inside an arm notes
-_OF_ARMS = ("arm", "why", "round", "opened", "search", _INNER)  # keys of a method of arms
+_INNER = "inner"  # key of the note of a method of arms that runs inside an arm
+_OF_ARMS = ("arm", "why", "round", "opened", "search", _INNER)  # keys that a method of arms writes
 #: Key in ``misc`` of documents made by ``initial_trials``: the design, and a suggestion's score
 #: (None where it has none) and reason.
 INITIAL_DESIGN = "initial_design"
@@ -80,7 +80,7 @@ def new_document(trials: Trials, domain: Domain, tid: int, values: Mapping[str, 
 
 
 def begin(trials: Trials, document: Document) -> Document:
-    """Insert a new trial, which is running then; its document there may be a copy."""
+    """Insert a new trial as running; return its document in ``trials``, which may be a copy."""
     trials.insert_trial_docs([document])
     trials.refresh()
     # From the end, for an earlier trial may have the same number, see ``_number``.
@@ -101,14 +101,14 @@ def note_of(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def outer_note(noted: Mapping[str, Any]) -> dict[str, Any]:
-    """The note in which a method of arms keeps what the suggest function inside ``noted``."""
+    """The note of a method of arms that contains what the suggest function inside ``noted``."""
     proposal = {PROPOSAL: noted[PROPOSAL]} if PROPOSAL in noted else {}
     others = {key: value for key, value in noted.items() if key != PROPOSAL}
     return proposal | ({_INNER: others} if others else {})
 
 
 def inner_note(note: Mapping[str, Any]) -> dict[str, Any]:
-    """The note as the suggest function inside an arm sees it: its own, and what is of no arm."""
+    """The note for the suggest function inside an arm: its own, and entries on no arm."""
     shared = {key: value for key, value in note.items() if key not in _OF_ARMS}
     own = note.get(_INNER)
     return {**shared, **own} if isinstance(own, dict) else shared
@@ -120,7 +120,7 @@ def check_trials(function: str, trials: Any) -> None:
 
 
 def check_labels(trial: str, drawn: Collection[str], labels: Collection[str]) -> None:
-    """Raise ValueError if a ``trial`` has labels, and none of them is one of the space."""
+    """Raise ValueError if a ``trial`` has labels, but none of the labels of the space."""
     if drawn and labels and not set(labels) & set(drawn):
         raise ValueError(
             f"{trial} has the labels {', '.join(drawn)}; the search space has"
@@ -186,11 +186,12 @@ _Read = tuple[tuple[Any, ...], Trial, FloatArray | None]
 class TrialReader:
     """Reads trials of one search space as the history that proposers read, each only once.
 
-    Cancelled trials are left out. Numbers beyond a range, as of a search before in a wider one,
-    stay beyond it, for their losses are not those of its ends; where values are listed, the trial
-    is left out. So is one with an option that the space does not have, or with what is no number,
-    and the first is warned of. An active hyperparameter without a value is missing. Labels outside
-    the space are ignored, as by TPE: an arm of a bandit sees documents of the whole space.
+    Cancelled trials are left out. A number outside its range, as of an earlier search of a wider
+    one, stays outside: its loss is not the loss of the end. A trial is left out if it has a number
+    outside the listed values, an unknown option, or a value that is no number; the first of the
+    last two kinds is logged as a warning. An active hyperparameter without a value is missing.
+    Labels outside the space are ignored, as by TPE: an arm of a bandit sees documents of the whole
+    space.
     """
 
     def __init__(self, known: PyllSpace) -> None:
@@ -278,8 +279,8 @@ def _number(documents: Iterable[Document]) -> list[tuple[int, Document]]:
 def unique_number(tid: int, documents: Sequence[Document]) -> int:
     """The number of a new trial among ``documents``: its own, or one after all of them.
 
-    It is not its own where Hyperopt gives a number twice, see ``_number``. A proposal depends on
-    the number, so these trials would all have the same configuration.
+    Hyperopt may give a number twice, see ``_number``. A proposal depends on the number, so these
+    trials would all have the same configuration.
     """
     # The number of documents grows with each trial, so the next one gets another number.
     given = {document["tid"] for document in documents}
