@@ -85,8 +85,8 @@ class Outcome:
     Attributes:
         status: How it ended.
         loss: To be minimised; NaN for a failed evaluation, the last report for a pruned one.
-        started: Simulated seconds from the start of the search to that of the evaluation.
-        finished: The same for its end.
+        started: When the evaluation began, in simulated seconds since the start of the search.
+        finished: When it ended, in the same seconds.
 
     Example::
 

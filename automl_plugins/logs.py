@@ -14,7 +14,7 @@ _levels: dict[str, list[int]] = {}
 
 @contextmanager
 def hidden(logger: str, below: int) -> Iterator[None]:
-    """Hide what a logger says below a level.
+    """Hide the messages of a logger below a level.
 
     Blocks of several threads may overlap: the last one to end restores the logger's own level.
     """

@@ -42,7 +42,7 @@ class Choice:
 
     @property
     def probabilities(self) -> tuple[float, ...] | None:
-        """Of the options of an ``hp.pchoice``; None if all are equally likely."""
+        """The probability of each option; None if all are equally likely."""
         distribution = index_param(self.switch).arg["obj"]
         if distribution.name == "categorical":
             return tuple(float(p) for p in pyll.rec_eval(distribution.arg["p"]))
@@ -227,7 +227,7 @@ def places_of(expr: Any) -> tuple[dict[str, Any], dict[str, Places]]:
                 )
         elif (switched := find_switched(node)) is not None:
             for i, option in enumerate(node.pos_args[1:]):
-                # Without values no choice in the option is entered: only what it needs itself.
+                # Without values, no choice nested in the option is entered.
                 for param in find_needed(option, {}):
                     places.setdefault(label_of(param), {}).setdefault(switched, set()).add(i)
     always = set(labels(expr, {}))

@@ -1,4 +1,4 @@
-"""One run of ``boasf_fmin``: what is evaluated next, where, and what becomes of a result."""
+"""One run of ``boasf_fmin``: it chooses the next trial, evaluates it, and stores the result."""
 
 from __future__ import annotations
 

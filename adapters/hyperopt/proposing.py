@@ -184,7 +184,7 @@ class NamedTrials:
     Attributes:
         trials: The trials; records of other frameworks may be among them.
         known: The search space; inside an arm the space of the arm.
-        place: Where the arm lies in the space of the trials: only those of the arm are read.
+        place: Where the arm lies in the space of the trials: only trials in the arm are read.
     """
 
     trials: Mapping[str, Trials | TaskRecord]
@@ -226,7 +226,7 @@ class NamedTrials:
         return found
 
     def _configuration(self, document: Document) -> dict[str, Any] | None:
-        """Values by name; None in another arm; ValueError for those of another search space."""
+        """Values by name; None for a trial in another arm, ValueError for one of another space."""
         whole = self.known if self.place is None else self.place.whole
         drawn = values_of(document)
         # Labels that the space does not have are ignored, unless a trial has no others.

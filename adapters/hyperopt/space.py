@@ -114,7 +114,7 @@ class PyllSpace:
         return Domain(None, self.expr, pass_expr_memo_ctrl=False)
 
     def values(self, drawn: Mapping[str, Any]) -> dict[str, Any]:
-        """Values by name from what a trial has drawn by label; inactive labels are absent.
+        """Values by name, from the draws of a trial by label; inactive labels are absent.
 
         Points that a user gives may have labels of all branches.
 
@@ -354,7 +354,7 @@ def _read_numbers(label: str, node: Any, given: Mapping[str, Any]) -> _Numbers:
         low, high = mu - _DEVIATIONS * sigma, mu + _DEVIATIONS * sigma
     else:
         low, high = given["low"], given["high"]
-    # On a log scale -inf stands for 0, and what is too large is cut off or refused below.
+    # On a log scale -inf stands for 0, and an end that is too large is cut off or refused below.
     if math.isnan(low) or math.isnan(high) or (not log and math.inf in (high, -low)):
         raise ValueError(f"{label!r} needs finite ends, got {low!r} and {high!r}.")
     if low > high:  # Hyperopt lets it pass if one of them is 0

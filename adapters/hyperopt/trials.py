@@ -152,8 +152,8 @@ def read_trial(document: Document) -> Trial:
     A note of ``write_history`` in a result overrides the status "fail": Hyperopt has no pruned
     trials. The seconds are those noted in ``misc``, else ``result["seconds"]``, else the time
     between ``book_time`` and ``refresh_time``, which are whole milliseconds in UTC: the first of
-    them that is a duration. Values are those of the labels, the index of the option for
-    ``hp.choice``.
+    them that is a duration. Values are by label; for ``hp.choice`` the value is the index of the
+    option.
     """
     result = document["result"]
     started, ended = unix_time(document["book_time"]), unix_time(document["refresh_time"])

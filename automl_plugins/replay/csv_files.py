@@ -216,7 +216,7 @@ class Journal:
 
     Raises:
         ValueError: If the file has runs with other settings or on other data, was not written by
-            a replay, or has lost rows since; or if its name is that of a compressed file.
+            a replay, or has lost rows since; or if its name ends like a compressed file's.
     """
 
     def __init__(

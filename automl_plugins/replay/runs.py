@@ -103,7 +103,7 @@ def replay(
         order of finishing), seconds (simulated, since the start; NaN where the table has none),
         loss (NaN if failed), best (least loss of the complete ones so far), status, regret
         (normalised, see ``regret``), step (that the optimizer asked for, if any), row (of the
-        table) and distance (from the configuration to that of the row; 0 if it was recorded). A
+        table) and distance (from the configuration to the recorded one; 0 if they are equal). A
         search whose optimizer has no more proposals ends before its budget and has fewer rows.
 
     Raises:

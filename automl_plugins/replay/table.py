@@ -323,7 +323,7 @@ class Table:
         return np.outer(seconds, [share_at(self.steps, k) for k in range(len(self.steps))])
 
     def _complete_curve_seconds(self, spent: FloatArray, reported: BoolArray) -> None:
-        """Fill in unknown seconds (n, s), which would be free; note those of recorded losses."""
+        """Fill in unknown seconds (n, s), which would be free; note how many losses had none."""
         unknown = np.isnan(spent)
         if not unknown.any():
             return

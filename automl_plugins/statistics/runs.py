@@ -187,7 +187,10 @@ def _seconds(rows: pd.DataFrame, new: BoolArray) -> FloatArray:
     gaps = rows["seconds"].isna().groupby(rows["table"]).agg(["sum", "size"])
     if len(gaps := gaps[gaps["sum"] > 0]):
         cases = sorted(f"{table} (in {n} of {of} rows)" for table, n, of in gaps.itertuples())
-        raise ValueError(f"A budget in seconds, but no seconds on table {', '.join(cases)}.")
+        raise ValueError(
+            f"A budget in seconds, but no seconds on table {', '.join(cases)}: use unit='trials',"
+            " or fill them in."
+        )
     back = (np.diff(seconds, prepend=-np.inf) < 0) & ~new  # a new run begins at its own 0
     if back.any():
         case = _place(rows[back].iloc[0].to_dict())
@@ -198,7 +201,10 @@ def _seconds(rows: pd.DataFrame, new: BoolArray) -> FloatArray:
 def _recorded_regret(rows: pd.DataFrame) -> tuple[FloatArray, Notes]:
     regret = _numbers(rows, "regret")
     if n := np.isinf(regret).sum():
-        raise ValueError(f"The column regret is infinite in {n} rows.")
+        raise ValueError(
+            f"The column regret is infinite in {n} rows: it must be finite, or NaN where there is"
+            " no result yet."
+        )
     note = "Scores: the column regret at the budget, 1 before the first result; mean over seeds."
     return regret, (note, *_missing_note(rows, np.isnan(regret), "regret"))
 

@@ -57,9 +57,9 @@ def average_ranks(losses: npt.ArrayLike) -> FloatArray:
 def distance_to_minimum(losses: npt.ArrayLike) -> FloatArray:
     """(loss - min) / (max - min) within each task; its mean over the tasks is the ADTM.
 
-    The average distance to the minimum is that of Wistuba et al. (2016, section 5.3).
-    Minimum and maximum are those of the finite losses of the task. If all finite losses are
-    equal, their distance is 0. A loss of -inf always has distance 0, one of +inf distance 1.
+    The average distance to the minimum was defined by Wistuba et al. (2016, section 5.3).
+    Minimum and maximum are taken over the finite losses of the task. If all finite losses are
+    equal, their distance is 0. A loss of -inf always has distance 0, a loss of +inf distance 1.
 
     Args:
         losses: Losses (N, K).
@@ -277,7 +277,7 @@ def finner(p: npt.ArrayLike) -> FloatArray:
 
     With p_1 <= ... <= p_m the adjusted p_i is min(1, max_{j <= i} 1 - (1 - p_j)^(m / j)); all
     hypotheses whose adjusted p-value is at most alpha are rejected at that level (Finner 1993).
-    The first step is that of Sidak. Accurate down to the smallest positive float.
+    The first step is Sidak's correction. Accurate down to the smallest positive float.
 
     Args:
         p: p-values (m,) in any order; m may be 0.

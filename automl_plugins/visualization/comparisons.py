@@ -103,7 +103,7 @@ def _draw_curves(
     *,
     ranked: bool = False,
 ) -> go.Figure:
-    """Draw a line and a band for each method; ``titles`` are those of figure and axis."""
+    """Draw a line and a band for each method; ``titles`` of the figure and the vertical axis."""
     check_choice("unit", unit, UNITS)
     if band is not None:
         check_choice("band", band, list(_BANDS))

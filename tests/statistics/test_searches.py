@@ -254,7 +254,9 @@ def test_missing_regrets_are_carried_and_noted() -> None:
     assert (comparison.at(1).scores == 1.0).all(axis=None)
     assert (comparison.at(3).scores == 0.5).all(axis=None)
     assert noted(comparison, "8 of 16 evaluations have no regret (A 4, B 4)")
-    with pytest.raises(ValueError, match="regret is infinite in 16 rows"):
+    with pytest.raises(
+        ValueError, match="regret is infinite in 16 rows: it must be finite, or NaN"
+    ):
         compare(frame.assign(regret=np.inf))
 
 
@@ -311,7 +313,7 @@ SECONDS = TWO_TABLES["trial"] * 1.0
         ({"table": None}, "table is empty in 16 rows"),
         (
             {"seconds": SECONDS.where(TWO_TABLES["table"] == "x").where(SECONDS.index > 0)},
-            r"no seconds on table x \(in 1 of 8 rows\), y \(in 8",
+            r"no seconds on table x \(in 1 of 8 rows\), y \(in 8 .*: use unit='trials', or fill",
         ),
         ({"seconds": -SECONDS}, r"fall .* at table x, method A, seed 0, trial 2"),
     ],
