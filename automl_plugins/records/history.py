@@ -28,14 +28,14 @@ _NO_CURVE: Mapping[float, float] = MappingProxyType({})  # one for all rows, so 
 class History:
     """Observations of one search, finished ones first and in the order in which they finished.
 
-    The first s rows of a longer history are those of the history after s trials, so a model that
-    was fitted then can be fitted again, exactly, from the longer one.
+    The first s finished rows never change as the history grows, so a model that was fitted on s
+    rows can be fitted again, exactly, at any later time.
 
     Attributes:
         number: Identifiers of the rows (n,), unique.
         vectors: Configurations (n, d) in ConfigSpace's vector form; NaN = inactive, or missing.
-            Values of an old range may lie outside the present one; those farther away than
-            ``FARTHEST`` times its width are moved there.
+            Values of an old range may lie outside the present one; they are clipped to
+            +-``FARTHEST``, in widths of the present range.
         losses: Losses (n,), minimised; NaN where unknown, never infinite.
         seconds: Cost of each row (n,), > 0; NaN where unknown. A lower bound for pruned and
             running rows. Zeros become NaN, see ``known_seconds``.
@@ -43,9 +43,9 @@ class History:
         budget: Budget or pruning step of each loss (n,); NaN where there is none.
         constraints: Constraint values (n, c); feasible iff all <= 0; NaN where unknown.
         curves: Intermediate losses by step, of each row (n,); empty where there are none.
-        missing: Mask (n, d) of values that are active but were not asked for, as in an evaluation
-            that failed half-way. A running row may have such a value nevertheless: proposed, but
-            not yet asked for. All False if None.
+        missing: Mask (n, d) of active parameters that the objective did not ask for, as in an
+            evaluation that failed half-way. A running row may already have a proposed value there.
+            ``of`` takes None for all False.
 
     Raises:
         ValueError: On construction, naming the column and the row that is wrong.
@@ -69,7 +69,7 @@ class History:
         check_shape("constraints", self.constraints, n, "c")
         check_shape("missing", self.missing, *self.vectors.shape)
         self._refuse(np.isinf(self.vectors), "vectors", "must be finite or NaN")
-        # After the check, for an infinite value would become a far one.
+        # After the check: clipping would turn an infinite value into a legal one.
         object.__setattr__(self, "vectors", np.clip(self.vectors, -FARTHEST, FARTHEST))
         self._refuse(np.isinf(self.losses), "losses", "must be finite or NaN (clip infinities)")
         check_seconds("seconds", self.seconds)
@@ -120,7 +120,7 @@ class History:
             status=column(status, Status.COMPLETE).astype(np.int64),
             budget=column(budget, np.nan),
             constraints=np.asarray(constraints, dtype=np.float64),
-            # np.array would look for numbers in what is given.
+            # np.array would try to convert the mappings.
             curves=np.fromiter(curves, dtype=object, count=len(curves)),
             missing=np.asarray(missing, dtype=bool),
         )
@@ -129,10 +129,11 @@ class History:
     def of_trials(
         cls, *parts: Columns[Any], vectors: FloatArray, missing: BoolArray | None = None
     ) -> History:
-        """The history of trials, those of all parts in their order, with their vectors (n, d).
+        """The trials of all ``parts``, one part after the other, as a history.
 
-        A complete trial that was evaluated at a lower budget counts as pruned there: its loss
-        cannot be compared with those at the full budget.
+        ``vectors`` (n, d) and ``missing`` (n, d) have one row for each trial, in the same order. A
+        complete trial with a lower budget counts as pruned: its loss cannot be compared with
+        losses at the full budget.
         """
 
         def column(name: str) -> FloatArray:
@@ -141,7 +142,7 @@ class History:
         status, budget = column("status").astype(np.int64), column("budget")
         partial = (status == Status.COMPLETE) & ~np.isnan(budget)
         pruned = partial | (status == Status.PRUNED)
-        # Sorted, for the order of a set of texts differs from process to process.
+        # Sorted: the order of a set of strings differs from process to process.
         names = sorted(set[str]().union(*(part.constraint_names for part in parts)))
         constraints = [np.concatenate([part.constraint(name) for part in parts]) for name in names]
         return cls.of(
@@ -151,9 +152,9 @@ class History:
             status=np.where(partial, Status.PRUNED, status),
             number=column("number"),
             budget=budget,
-            # (n, c), also where c = 0: an empty list has no second axis.
+            # Reshaped, as an empty list would have no second axis: (n, 0) is legal.
             constraints=np.array(constraints).reshape(len(names), len(vectors)).T,
-            # They serve to predict the final losses of pruned rows only.
+            # Curves are used only to predict the final losses of pruned rows.
             curves=[trial.curve for part in parts for trial in part] if pruned.any() else None,
             missing=missing,
         )
@@ -176,8 +177,8 @@ class History:
     def before(self, k: int) -> History:
         """The rows that a proposal for number ``k`` uses: finished ones, and running ones below k.
 
-        Of two concurrent proposals the one with the higher number takes account of the other, so
-        that the lower one does not depend on the progress of the higher one.
+        Of two concurrent proposals only the higher number takes account of the other one, so a
+        proposal never depends on the progress of higher numbers.
         """
         keep = (self.status != Status.RUNNING) | (self.number < k)
         return self if keep.all() else self.rows(keep)

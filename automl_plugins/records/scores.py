@@ -1,11 +1,11 @@
-"""Losses made comparable, between tasks and beside outliers. NaN is a failed run.
+"""Scaled losses: comparable between tasks, and not dominated by outliers. NaN is a failed run.
 
-A failed run counts as the worst complete one of its task, so that no design suggests it. Where
-all complete ones are equal, it is worse by one unit. Notation::
+A failed run counts as the worst complete run of its task, so that no design suggests it. Where
+all complete losses are equal, a failed run is worse by one unit. Notation::
 
-    losses    of one task, (n,), in any order
-    distinct  those that are known, each once, ascending, (m,)
-    sizes     what stands in their place, in the same order, (m,)
+    losses    losses of one task, (n,), in any order
+    distinct  known losses, each once, ascending, (m,)
+    sizes     new values of the ``distinct`` losses, in the same order, (m,)
     spread    distance from the median to a quartile, see ``_middle_half``
 """
 
@@ -20,11 +20,11 @@ from automl_plugins.arrays import FloatArray
 def standardise_losses(losses: FloatArray) -> FloatArray:
     """Losses (n,) of one task, the known ones with mean 0 and standard deviation 1.
 
-    Equal losses become 0 (GBQR thesis 6.2.1).
+    If all known losses are equal, they become 0 and failed runs 1 (GBQR thesis 6.2.1).
     """
     failed = np.isnan(losses)
     largest = float(np.abs(losses[~failed]).max(initial=0.0))
-    losses = losses / largest if largest > HUGE else losses  # whose squares would be infinite
+    losses = losses / largest if largest > HUGE else losses  # their squares would be infinite
     known = losses[~failed]
     spread = float(known.std()) if len(known) else 0.0
     # Equal losses may differ in the last bit of their mean.
@@ -34,9 +34,9 @@ def standardise_losses(losses: FloatArray) -> FloatArray:
 
 
 def regret(losses: FloatArray) -> FloatArray:
-    """Losses (n,) of one task scaled to [0, 1]: 0 is its best, 1 its worst (TST 5.3: ADTM).
+    """Losses (n,) of one task scaled to [0, 1]: 0 is the best, 1 the worst (TST 5.3: ADTM).
 
-    Equal losses become 0.
+    If all known losses are equal, they become 0 and failed runs 1.
     """
     failed = np.isnan(losses)
     low = float(losses[~failed].min(initial=np.inf))
@@ -64,13 +64,13 @@ _RESOLVED = 1e6  # ratio of the distances of the quartiles beyond which one is a
 def tame(losses: FloatArray) -> FloatArray:
     """Losses (n,) with far outliers moved near the others; NaN stays.
 
-    Losses farther than 10^4 spreads (see ``_middle_half``) beyond the quartiles are spaced evenly,
-    in their order, from one to two spreads beyond the farthest of the others, which stay as they
-    are: with larger outliers they would have no digits left in a mean, a difference or a
-    regression tree. Those beyond +-1e150 that are left are spaced evenly up to +-2e150.
+    Losses farther than 10^4 spreads (see ``_middle_half``) beyond the quartiles are outliers. They
+    keep their order, and are spaced evenly from one to two spreads beyond the farthest other loss:
+    larger outliers would leave the others no digits in a mean, a difference or a regression tree.
+    Other losses stay as they are, except beyond +-1e150: these are spaced evenly up to +-2e150.
     """
     known = losses[~np.isnan(losses)]
-    distinct = np.unique(known)  # of equal losses one counts: ties must not make the spread 0
+    distinct = np.unique(known)  # equal losses count once: ties must not make the spread 0
     sizes = _bound(distinct)
     if len(sizes) < 3:
         return _exchange(losses, distinct, sizes)
@@ -80,14 +80,14 @@ def tame(losses: FloatArray) -> FloatArray:
     if not (above | below).any():
         return _exchange(losses, distinct, sizes)
     near = sizes[~(above | below)]
-    # Ascending like ``sizes``: of those below the farthest comes first.
+    # Ascending like ``sizes``, so the farthest loss below comes first.
     sizes[above] = near[-1] + spread * (1.0 + _even(int(above.sum())))
     sizes[below] = near[0] - spread * (1.0 + _even(int(below.sum())))[::-1]
     return _exchange(losses, distinct, sizes)
 
 
 def _bound(distinct: FloatArray) -> FloatArray:
-    """Ascending losses (n,), those beyond +-1e150 as far as +-2e150, in their order."""
+    """Ascending losses (n,), with those beyond +-1e150 spaced evenly up to +-2e150."""
     sizes = distinct.copy()
     above, below = distinct > HUGE, distinct < -HUGE
     for beyond, sign in ((above, 1.0), (below, -1.0)):
@@ -101,7 +101,7 @@ def _exchange(losses: FloatArray, distinct: FloatArray, sizes: FloatArray) -> Fl
     if np.array_equal(distinct, sizes):
         return losses.copy()
     out, known = losses.copy(), ~np.isnan(losses)
-    # Each of them is one of the distinct ones, so the place is its own.
+    # Every known loss is in ``distinct``, so the search returns its own place.
     out[known] = sizes[np.searchsorted(distinct, losses[known])]
     return out
 
@@ -111,9 +111,10 @@ def divergence_limit(losses: FloatArray) -> float:
 
     A loss has diverged if it lies more than 100 spreads (see ``_middle_half``) above the upper
     quartile, and more than 30 times as far above it as the largest loss that has not: the tail of
-    an ill-conditioned function has no such gap. Infinite if none has, or fewer than three differ.
+    an ill-conditioned function has no such gap. Infinite if no loss has diverged, or if there are
+    fewer than three distinct losses.
     """
-    # Clipped, for differences of the largest floats overflow.
+    # Clipped, because differences of the largest floats overflow.
     distinct = np.unique(np.clip(losses[~np.isnan(losses)], -HUGE, HUGE))
     if len(distinct) < 3:
         return np.inf
@@ -131,12 +132,12 @@ def divergence_limit(losses: FloatArray) -> float:
 def _middle_half(distinct: FloatArray) -> tuple[float, float, float]:
     """Lower and upper quartile, and the spread > 0, of distinct ascending losses (n,), n >= 3.
 
-    The spread is the larger distance from the median to a quartile. Where one quartile is more
-    than 10^6 times as far as the other, it has diverged: the spread is the smaller distance, and
-    the quartile is taken to be as near.
+    The spread is the larger distance from the median to a quartile. A quartile more than 10^6
+    times as far from the median as the other one has diverged: it is moved to the distance of the
+    other one, which is then the spread.
     """
     last = len(distinct) - 1
-    # As many losses below the lower quartile as above the upper one: no end is preferred.
+    # Symmetric: as many losses lie below the lower quartile as above the upper one.
     low, middle, high = distinct[[last // 4, last // 2, last - last // 4]].tolist()
     near, far = sorted((middle - low, high - middle))  # above 0: the losses are distinct
     if far > _RESOLVED * near:

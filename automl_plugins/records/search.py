@@ -31,8 +31,8 @@ class Search:
         seed: Number of the repetition.
         trials: Finished trials.
         space: The search space; None where the framework does not know it.
-        left_out: What was not taken over and why, one sentence each.
-        maximized: Whether the losses are values that were maximised, with the sign changed.
+        left_out: Sentences about trials that are left out, such as "2 waiting trials left out."
+        maximized: Whether the losses are the negated values of a maximised objective.
 
     Example::
 
@@ -61,13 +61,13 @@ class Search:
         where: str = "",
         maximized: bool = False,
     ) -> Search:
-        """The search of the finished ``trials``, in their order, timed from the first start.
+        """The finished ones of ``trials``, sorted; ``finished`` counts from the earliest start.
 
-        ``left_out`` says how many trials of which other state there are, by its name; ``where``
-        begins the sentences about them.
+        ``left_out`` has the number of other trials by the name of their state, such as
+        ``{"waiting": 2}``; each becomes a sentence that begins with ``where``.
         """
         trials = in_order(trials)
-        # Of running trials, too: the search began with whichever was first.
+        # Running trials count, too: one of them may have started the search.
         begin = min((t.started for t in trials if not math.isnan(t.started)), default=math.nan)
         done = [
             replace(trial, finished=trial.ended - begin)
@@ -95,9 +95,9 @@ COLUMNS = (*KEYS, "seconds", "loss", "best", "status")
 def search_frame(searches: Iterable[Search]) -> pd.DataFrame:
     """Searches as one tidy data frame with the columns ``COLUMNS``.
 
-    ``trial`` counts finished evaluations from 1, ``seconds`` is the time since the start of the
-    search, ``best`` the least loss of a complete evaluation so far, NaN before the first one. A
-    complete evaluation that violates a constraint counts as failed.
+    ``trial`` counts finished trials from 1, ``seconds`` is the time since the start of the search,
+    ``best`` the least loss so far of a trial that is complete at the full budget, NaN before the
+    first one. A complete trial that violates a constraint counts as failed.
     """
     import pandas as pd
 
@@ -108,9 +108,9 @@ def search_frame(searches: Iterable[Search]) -> pd.DataFrame:
 
 
 def _columns(search: Search) -> dict[str, Any]:
-    # Tables and plots know no constraints: what violates one must not be the best.
+    # Tables and plots know no constraints, and an infeasible trial must not be the best.
     trials = fail_violating(search.trials)
-    # The losses of the whole budget: those of other steps cannot be the best.
+    # A loss at a lower budget cannot be the best.
     full = column_of(
         trials, lambda t: t.loss if t.status == Status.COMPLETE and t.step is None else None
     )

@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 
 def _unknown() -> Any:
-    return np.empty(0)  # a column that is not given: how long it has to be is not known here
+    return np.empty(0)  # a column that is not given; the number of runs is not known here
 
 
 class UnnamedTask(ValueError):
     """A history without the name of its task."""
 
 
-@dataclass(frozen=True, eq=False)  # columns that are compared have no single truth value
+@dataclass(frozen=True, eq=False)  # == of two columns is an array, which has no truth value
 class TaskRecord:
     """Finished evaluations on one task: a data set, a problem that was tuned.
 
@@ -52,15 +52,15 @@ class TaskRecord:
         name: Name of the task.
         configurations: Values by name of each run (n); inactive hyperparameters are absent.
         losses: Losses (n,), minimised; NaN for a failed run. An infinite one fails its run.
-        seconds: Duration of each run (n,); NaN where unknown, a lower bound for pruned runs and
-            those that ran out of time. Zeros become NaN: a tick of the clock is longer.
+        seconds: Duration of each run (n,); NaN where unknown, a lower bound for runs that were
+            pruned or ran out of time. Zeros become NaN: the run was shorter than a clock tick.
         status: ``Status`` of each run (n,): COMPLETE, PRUNED or FAILED.
         budget: Step or budget at which a run was evaluated (n,); NaN in full.
         times: Unix time at which each run ended (n,); NaN where unknown.
         space: The space that was searched; None where it is not known.
         meta_features: Properties of the data by name; empty where they were not extracted.
-        tags: What else is known of the task, by name.
-        framework: What the runs come from: "optuna", "smac", "hyperopt", ...
+        tags: Further facts about the task, texts by name.
+        framework: Where the runs come from: "optuna", "smac", "hyperopt", ...
         seed: Seed of the search; None where it is not known.
 
     Raises:
@@ -98,12 +98,12 @@ class TaskRecord:
             check_kind(self._named(argument), getattr(self, argument), kind, allowed)
         losses = self._column("losses", self.losses, required=True)
         given = self.status if np.size(self.status) else np.full(len(losses), Status.COMPLETE)
-        # As floats first, so that a status that is no number is refused in words.
+        # As floats first: a status that is not a number then gets an error that names its row.
         status = self._column("status", given)
         done = (Status.COMPLETE, Status.PRUNED, Status.FAILED)
         wrong = ~np.isin(status, done)
         refuse_rows(self._named("status"), status, wrong, "must be COMPLETE, PRUNED or FAILED")
-        # +-inf is how objectives report a failure; a complete run without a loss is one, too.
+        # Objectives report a failure as +-inf; a complete run without a loss has failed, too.
         status = np.where(
             (status == Status.COMPLETE) & ~np.isfinite(losses), Status.FAILED, status
         )
@@ -112,7 +112,7 @@ class TaskRecord:
         object.__setattr__(self, "status", status.astype(np.int64))
         for name in ("seconds", "budget", "times"):
             object.__setattr__(self, name, self._column(name, getattr(self, name)))
-        # Before what is longer than ``LONGEST`` becomes NaN: infinite seconds would be unknown.
+        # Before ``known_seconds``, which would accept infinite seconds as unknown.
         check_seconds(self._named("seconds"), self.seconds)
         object.__setattr__(self, "seconds", known_seconds(self.seconds))
 
@@ -157,8 +157,8 @@ class TaskRecord:
         )
 
     def rows(self, kept: Mapping[int, Mapping[str, Any]]) -> TaskRecord:
-        """The runs at some indices, ascending, with the values that are given for each."""
-        # With its type, for an empty array of floats cannot be an index.
+        """The runs at the keys of ``kept``, ascending, with its values as configurations."""
+        # An empty list would become an array of floats, which cannot be an index.
         indices = np.array(sorted(kept), dtype=np.int64)
         names = ("losses", "seconds", "status", "budget", "times")
         columns = {name: getattr(self, name)[indices] for name in names}
@@ -174,10 +174,10 @@ class TaskRecord:
         framework: str = "",
         seed: int | None = None,
     ) -> TaskRecord:
-        """Finished trials, in the order given.
+        """The record of finished trials, in the order given.
 
-        A task has no constraints: a complete trial that violates one counts as failed, so that it
-        is never suggested.
+        Records have no constraints: a complete trial that violates one counts as failed, so that
+        it is never suggested.
         """
         trials = fail_violating(trials)
 
@@ -210,13 +210,13 @@ class TaskRecord:
         maximize: bool = False,
         meta_features: Mapping[str, float] | None = None,
     ) -> TaskRecord:
-        """A row for each run.
+        """The record of a data frame with one row for each run.
 
         Args:
             frame: The runs; a missing value is an inactive hyperparameter.
             name: Name of the task.
             loss: Column of the loss; missing for a run that failed.
-            parameters: Columns of the hyperparameters; None takes all that nothing else names.
+            parameters: Columns of the hyperparameters; None takes all other columns.
             seconds: Column of the durations: numbers of seconds, or timedeltas.
             space: The space that was searched; without it a memory takes a column of numbers for
                 a range where most of them are no choices of its search.
@@ -224,20 +224,20 @@ class TaskRecord:
             meta_features: Properties of the data.
 
         Raises:
-            TypeError: For anything but a frame, a name and columns.
-            ValueError: For a column that the frame does not have, or one of losses or seconds
-                with something else than numbers.
+            TypeError: For an argument of the wrong type.
+            ValueError: For a column that the frame does not have, or losses or seconds that are
+                not numbers.
         """
         check_flag("maximize", maximize)
         if not isinstance(name, str):
-            raise TypeError(f"name must be that of the task, got {describe(name)}.")
+            raise TypeError(f"name must be the task's name, a text, got {describe(name)}.")
         measured = [loss] if seconds is None else [loss, seconds]
         names = parameter_columns(frame, parameters, measured)
         columns = [_values(frame[c]) for c in names]
         present = [frame[c].notna().tolist() for c in names]
         configurations = [
             {str(c): v[i] for c, v, p in zip(names, columns, present, strict=True) if p[i]}
-            for i in range(len(frame))  # without a hyperparameter there are still as many runs
+            for i in range(len(frame))  # not over the columns: there may be none
         ]
         sign = -1.0 if maximize else 1.0
         return cls(
@@ -260,7 +260,7 @@ def parameter_columns(
         ValueError: For a column that the frame does not have, or has twice, such as 1 and "1", or
             one that is both named and measured.
     """
-    if not hasattr(frame, "columns"):  # by what it has: pandas is not loaded for a check
+    if not hasattr(frame, "columns"):  # not isinstance: pandas is not loaded for a check
         raise TypeError(
             f"frame must be a data frame, such as pandas.read_csv(path), got {describe(frame)}."
         )
@@ -270,7 +270,7 @@ def parameter_columns(
     columns = list(frame.columns)
     if parameters is None:
         parameters = [c for c in columns if c not in measured]
-    # Values are by name as text: columns 1 and "1" would be one hyperparameter.
+    # Names become texts, so columns 1 and "1" would be one hyperparameter.
     if twice := dict.fromkeys(map(str, [*repeated(columns), *repeated(map(str, parameters))])):
         raise ValueError(f"The frame has more than one column {', '.join(map(repr, twice))}.")
     if absent := [c for c in [*parameters, *measured] if c not in columns]:
@@ -280,13 +280,14 @@ def parameter_columns(
         )
     if both := [c for c in parameters if c in measured]:
         raise ValueError(
-            f"{', '.join(map(repr, both))} cannot be a hyperparameter and what was measured."
+            f"{', '.join(map(repr, both))} cannot be both a hyperparameter and a measured column:"
+            " leave it out of parameters."
         )
     return list(parameters)
 
 
 def _values(column: pd.Series[Any]) -> list[Any]:
-    """The values of a column (n,); a float of less than double precision is what it prints."""
+    """The values (n,) of a column; a 32-bit float is read as it prints: 0.1, not 0.10000000149."""
     dtype: Any = column.dtype
     if str(dtype).startswith("Sparse"):  # its class is in pandas, which is not loaded here
         return _values(column.astype(dtype.subtype))
@@ -300,10 +301,10 @@ def _values(column: pd.Series[Any]) -> list[Any]:
 
 
 def as_records(records: Iterable[TaskRecord]) -> list[TaskRecord]:
-    """A list of records; of one, too. TypeError for anything else."""
+    """One record, or several, as a list. TypeError for anything else."""
     if isinstance(records, TaskRecord):
         return [records]
-    # What is no iterable is refused below, by its type.
+    # Anything that cannot be iterated is refused below.
     found = list(records) if isinstance(records, Iterable) else [records]
     if wrong := [record for record in found if not isinstance(record, TaskRecord)]:
         raise TypeError(f"records must be TaskRecords, such as store.records(), got {wrong[0]!r}.")
@@ -314,17 +315,17 @@ def float_column(frame: pd.DataFrame, name: str) -> FloatArray:
     """A column as floats, gaps as NaN, timedeltas in seconds.
 
     Raises:
-        ValueError: For a column with something else.
+        ValueError: For a column with anything else.
     """
     column = frame[name]
     if column.dtype.kind == "m":
         return np.asarray(column.to_numpy() / np.timedelta64(1, "s"), dtype=np.float64)
     if column.dtype.kind == "M":
         raise ValueError(f"Column {name!r} has dates; subtract the beginnings from the ends.")
-    if column.dtype.kind == "c":  # refused there: pandas would drop the imaginary parts
+    if column.dtype.kind == "c":  # ``as_floats`` raises; pandas would drop the imaginary parts
         return as_floats(column.to_numpy(), f"Column {name!r}")
     try:
-        # The quick way, by which gaps of nullable columns become NaN.
+        # Quick, and gaps of nullable columns become NaN.
         return column.to_numpy(dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         remedy = f"; pandas.to_numeric(frame[{name!r}], errors='coerce') makes the others NaN"

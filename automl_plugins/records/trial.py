@@ -21,13 +21,13 @@ import numpy as np
 from automl_plugins.arrays import FloatArray, IntArray
 
 FIRST_MOMENT = datetime(2010, 1, 1)
-"""Earlier moments are those of a simulated clock, or unknown."""
+"""Moments before this one come from a simulated clock, or are unknown."""
 
 CLOCK_START = datetime(2000, 1, 1)
 """Start of simulated clocks, and of runs whose time is not known."""
 
 LONGEST = 1e18
-"""Longest duration in seconds, beyond the age of the universe; longer ones are not known."""
+"""Longest duration in seconds, beyond the age of the universe; longer ones count as unknown."""
 
 
 class Status(IntEnum):
@@ -78,7 +78,7 @@ class Trial:
         seconds: Its cost; NaN where unknown, a lower bound for pruned trials.
         finished: Seconds from the start of the search to its end; NaN where unknown.
         curve: Intermediate losses by step, ascending.
-        step: Step or budget at which it was evaluated; None in full.
+        step: Step or budget at which it was evaluated; None at the full budget.
         number: Identifies it in its search; -1 where it has none.
         started: When it began, Unix time; NaN where unknown.
         ended: When it ended, Unix time; NaN where unknown.
@@ -96,7 +96,7 @@ class Trial:
     finished: float = math.nan
     curve: Mapping[float, float] = field(default_factory=dict)
     step: float | None = None
-    # Not compared: trials are equal if the same was found, whenever and as whichever it ran.
+    # Not compared: trials with the same result are equal, whatever their number and time.
     number: int = field(default=-1, compare=False)
     started: float = field(default=math.nan, compare=False)
     ended: float = field(default=math.nan, compare=False)
@@ -114,11 +114,11 @@ class Trial:
 
     @property
     def budget(self) -> float:
-        """Step or budget of the loss; NaN in full."""
+        """Step or budget of the loss; NaN at the full budget."""
         if self.step is not None:
             return float(self.step)
         if self.status == Status.PRUNED and self.curve:
-            # Its loss is the last one that it reported.
+            # The loss of a pruned trial is the last one that it reported.
             return max(self.curve)
         return math.nan
 
@@ -129,13 +129,13 @@ class Trial:
 
     @property
     def place(self) -> tuple[bool, float, int]:
-        """Sorts trials: finished ones in the order in which they ended, then the running ones.
+        """Sort key of trials: finished ones in the order in which they ended, then running ones.
 
         Trials that ended at the same moment are sorted by number. Those with an unknown end come
         first.
         """
         if self.status == Status.RUNNING:
-            return True, 0.0, self.number  # none has an end by which to be sorted
+            return True, 0.0, self.number  # without an end, the number decides
         return False, sortable(self.ended), self.number
 
 
@@ -143,7 +143,7 @@ AnyTrial = TypeVar("AnyTrial", bound=Trial)
 
 
 def is_feasible(constraints: Mapping[str, float]) -> bool:
-    """Whether none of the values is above 0; NaN is unknown, which is not above."""
+    """Whether no value is above 0; NaN, an unknown value, is not above 0."""
     return not any(value > 0 for value in constraints.values())
 
 
@@ -153,31 +153,31 @@ def violates(trial: Trial) -> bool:
 
 
 def fail_violating(trials: Iterable[AnyTrial]) -> list[AnyTrial]:
-    """The trials for what knows no constraints: those that violate one have failed."""
+    """The trials for code without constraints: a trial that violates one becomes FAILED."""
     return [replace(t, status=Status.FAILED) if violates(t) else t for t in trials]
 
 
 def sortable(time: float) -> float:
-    """The time as a sort key: an unknown one, NaN, sorts before all others."""
+    """The time as a sort key: an unknown time, NaN, sorts before all others."""
     return -math.inf if math.isnan(time) else time
 
 
 MOST_RUNNING = 128
-"""A trial counts as running until this many that began after it have finished.
+"""A running trial is ignored once this many trials with higher numbers have finished.
 
-The trial of a killed worker is never closed and looks like a long one. From then on it is
-ignored, and counts again if it finishes after all.
+The trial of a killed worker is never closed and looks like a long one. If an ignored trial
+finishes after all, it counts again.
 """
 
 
 def oldest_running(finished: IntArray | FloatArray) -> float:
-    """The least number of a running trial whose worker may be alive, see ``MOST_RUNNING``.
+    """Running trials with lower numbers than this are ignored, see ``MOST_RUNNING``.
 
     ``finished`` are the numbers (n,) of the finished trials, in any order.
     """
     if len(finished) < MOST_RUNNING:
         return -math.inf
-    # The least of the MOST_RUNNING largest numbers; a proposal asks for it, so nothing is sorted.
+    # The least of the MOST_RUNNING largest numbers; not sorted, as each proposal asks for it.
     return float(np.partition(finished, -MOST_RUNNING)[-MOST_RUNNING])
 
 
@@ -192,7 +192,7 @@ def as_number(value: Any) -> float:
         return math.nan
     try:
         return float(value)
-    except (TypeError, ValueError, OverflowError):  # the last one of integers beyond floats
+    except (TypeError, ValueError, OverflowError):  # an integer may be too large for a float
         return math.nan
 
 
@@ -214,9 +214,9 @@ def finite_parts(given: Any) -> dict[str, float] | None:
 
 
 def note_outcome(status: Status, loss: float, budget: float) -> dict[str, Any]:
-    """What frameworks without pruned trials and budgets cannot express, as plain data.
+    """Status, loss and budget as plain data, for frameworks without pruned trials and budgets.
 
-    It is empty for what they can: a complete or failed trial in full.
+    Empty for a complete or failed trial at the full budget, which every framework can express.
     """
     if status != Status.PRUNED and math.isnan(budget):
         return {}
@@ -226,7 +226,7 @@ def note_outcome(status: Status, loss: float, budget: float) -> dict[str, Any]:
 
 def read_outcome(note: Any) -> tuple[Status, float, float] | None:
     """Status, loss and budget that ``note_outcome`` has noted; None for anything else."""
-    # As a number, for which no truth value counts: True is 1, which is PRUNED.
+    # ``as_number`` refuses truth values: True equals 1, which is PRUNED.
     status = as_number(note.get("status")) if isinstance(note, Mapping) else math.nan
     if status not in (Status.COMPLETE, Status.PRUNED, Status.FAILED):
         return None
@@ -247,24 +247,23 @@ def unix_time(moment: Any, *, local: bool = False) -> float:
     """
     if not isinstance(moment, datetime):
         return math.nan
-    # A simulated clock shows the same everywhere, so it is not in the time of this place.
+    # A simulated clock shows the same time everywhere, so local time does not apply to it.
     if moment.tzinfo is None and not (local and moment >= FIRST_MOMENT):
         moment = moment.replace(tzinfo=UTC)
     return float(moment.timestamp())
 
 
-#: Share of a budget in seconds by which the rounding of a sum may miss it: twenty times 0.1 is not
-#: 2.0.
+#: Share of a budget in seconds that rounding may cost its sum: 0.1 added twenty times is not 2.0.
 ROUNDING = 1e-9
 
 
 def is_used_up(spent: float, budget: float) -> bool:
-    """Whether nothing is left of a budget of which a sum was spent, but for its rounding."""
+    """Whether ``spent`` reaches the budget, up to the rounding of its sum."""
     return spent >= (1.0 - ROUNDING) * budget
 
 
 def known_seconds(seconds: FloatArray) -> FloatArray:
-    """Recorded seconds (n,) with NaN, unknown, in place of zeros and of more than ``LONGEST``."""
+    """Recorded seconds (n,), NaN (unknown) in place of 0 and of more than ``LONGEST``."""
     return np.where((seconds == 0.0) | (seconds > LONGEST), np.nan, seconds)
 
 
@@ -274,7 +273,7 @@ def known_times(times: FloatArray) -> FloatArray:
 
 
 class Columns(Generic[AnyTrial]):
-    """Trials in their order (``Trial.place``), also as columns; append-only.
+    """Trials sorted by ``Trial.place``, with their attributes as cached columns; append-only.
 
     Args:
         trials: All trials, in any order.
@@ -295,7 +294,7 @@ class Columns(Generic[AnyTrial]):
     def extended(self, trials: Iterable[AnyTrial]) -> Self:
         """Columns with these trials added; ``self`` stays as it is."""
         new = in_order(trials)
-        # One that ended before others, but was read after them, changes the order of rows.
+        # A trial that ended before others, but is read after them, changes the order of rows.
         if self.trials and new and new[0].place < self.trials[-1].place:
             return type(self)([*self.trials, *new])
         longer = copy.copy(self)
@@ -323,7 +322,7 @@ class Columns(Generic[AnyTrial]):
     def _array(self, kind: str, name: str, read: Callable[[AnyTrial], float]) -> FloatArray:
         """A cached column; ``read`` returns its value for one trial."""
         if (kind, name) not in self._arrays:
-            # With ``read``, by which ``extended`` reads the new trials only.
+            # ``read`` is kept, so that ``extended`` needs to read the new trials only.
             self._arrays[kind, name] = read, column_of(self.trials, read)
         return self._arrays[kind, name][1]
 

@@ -127,10 +127,14 @@ def test_durations_of_a_frame_become_seconds() -> None:
     ("arguments", "error", "message"),
     [
         ({"frame": "runs.csv"}, TypeError, "frame must be a data frame, .*got 'runs.csv'"),
-        ({"name": 3}, TypeError, "name must be that of the task, got 3"),
+        ({"name": 3}, TypeError, "name must be the task's name, a text, got 3"),
         ({"maximize": "no"}, TypeError, "maximize must be True or False, got 'no'"),
         ({"parameters": "x"}, TypeError, r"parameters must be names of columns: \['x'\]"),
-        ({"parameters": ["x", "loss"]}, ValueError, "'loss' cannot be a hyperparameter and what"),
+        (
+            {"parameters": ["x", "loss"]},
+            ValueError,
+            "'loss' cannot be both a hyperparameter and a",
+        ),
         ({"loss": "z"}, ValueError, "Column 'z' must be numbers, .*complex numbers have no order"),
         ({"loss": "large"}, ValueError, "Column 'large' must be numbers, .*too large"),
         ({"loss": "text"}, ValueError, r"0,1.*; pandas\.to_numeric\(frame\['text'\], errors='coe"),
