@@ -30,7 +30,7 @@ Mask = Callable[[FloatArray], BoolArray]
 _TIED = 1e-12  # in units of half the distance between the best loss and the median
 _ROUNDED = 8.0  # in units of the distance to the next float, for sums in another order
 LEAST_RADIUS = 0.02  # of a plateau, as a share of each range
-_GROWTH = 2.0  # radius of a plateau over the distance of its evaluations
+_GROWTH = 2.0  # radius of a plateau, in distances of its farthest evaluation
 _INACTIVE = 1e300  # in place of a missing feature, far from all others
 # Larger steps feel the curvature of the score, those below 1e-7 the rounding of a process.
 _DIFFERENCE = 1e-4  # step of a difference quotient, as a share of the range
@@ -50,11 +50,11 @@ def lower_confidence_bound(mean: FloatArray, std: FloatArray, beta: float = 1.0)
 def log_excess(utility: FloatArray, reference: float) -> FloatArray:
     """log(utility - reference), -inf at or below the reference.
 
-    Cost and probability of success may scale only a positive score. A bound is signed, its excess
-    over a reference is not; the reference is fixed during one proposal. With the median bound of a
-    first random batch, and seconds to divide by, this is the logarithm of GBQR-median (thesis
-    eq. 5.2). Bounds below it give no gain: a negative one would prefer the slower of two bad
-    candidates.
+    Only a positive score may be scaled by seconds and probability of success. A bound may be
+    negative, so it is replaced by its excess over a reference, which is fixed during one proposal.
+    If the reference is the median bound of the first random batch, the excess per second is
+    GBQR-median (thesis eq. 5.2). Bounds below the reference have no gain: a negative gain would
+    prefer the slower of two bad candidates.
     """
     with np.errstate(divide="ignore"):
         return np.log(np.maximum(np.asarray(utility) - reference, 0.0))
@@ -78,7 +78,7 @@ def log_score(
 
 
 def fade_exponent(exponent: float, n: int, budget: int | None) -> float:
-    """An exponent that falls linearly to 0 over ``budget`` of n evaluations; None keeps it."""
+    """``exponent`` after ``n`` evaluations: falls linearly to 0 at ``budget``; None keeps it."""
     return exponent if budget is None else exponent * max(0.0, 1.0 - n / budget)
 
 
@@ -96,12 +96,12 @@ def distance_factor(gaps: FloatArray, radius: float | FloatArray) -> FloatArray:
 
 
 def plateau_radii(features: FloatArray, losses: FloatArray, reach: float) -> FloatArray:
-    """Radii (n,) within which the loss is assumed constant around each evaluation; 0 for none.
+    """Radii (n,) around the evaluations within which the loss is assumed constant; 0 off plateaus.
 
-    An evaluation lies on a plateau if one of equal loss is nearer than any of a different loss,
-    and nearer than ``reach``. Its radius is twice the distance of the farthest such one, at least
-    2 % of each range, and at most ``reach`` and the distance of the nearest different loss. On a
-    slope no losses are equal; on most grids equal ones are too far apart.
+    An evaluation lies on a plateau if another one of equal loss is nearer than all of different
+    losses, and nearer than ``reach``. The radius is twice the distance of the farthest such one,
+    at least 2 % of each range, and at most ``reach`` and the distance of the nearest different
+    loss. On a slope no losses are equal; on most grids equal losses are too far apart.
 
     Args:
         features: Evaluations (n, f), NaN = inactive.
@@ -114,7 +114,7 @@ def plateau_radii(features: FloatArray, losses: FloatArray, reach: float) -> Flo
         # In units of a difference of losses, so that adding a constant changes nothing.
         typical = 0.5 * least[len(least) // 2] - 0.5 * least[0] if len(least) else 0.0
         alike = np.maximum(_TIED * typical, _ROUNDED * np.spacing(np.abs(losses)))
-        # Equal losses are neighbours in order: where there are none, no pair has to be compared.
+        # Equal losses are neighbours once sorted: without any, no pair has to be compared.
         if not (np.diff(least) <= alike.max(initial=0.0)).any():
             return radii
         tied = np.abs(losses[:, None] - losses[None, :]) <= np.maximum.outer(alike, alike)
@@ -133,7 +133,7 @@ def largest_differences(a: FloatArray, b: FloatArray) -> FloatArray:
 
     Infinite where a feature is active (not NaN) on one side only.
     """
-    # Inactive on both sides they differ by 0, on one side by more than any features can.
+    # A feature inactive on both sides differs by 0, on one side by more than active ones can.
     filled = [np.where(np.isnan(features), _INACTIVE, features) for features in (a, b)]
     largest = cdist(*filled, "chebyshev")
     return np.where(largest > 0.5 * _INACTIVE, np.inf, largest)
@@ -147,15 +147,15 @@ class LocalSearch:
     """Where the local searches begin and what counts as a gain.
 
     Attributes:
-        n_observed: Observed configurations to start from.
-        by: Which ones: those of the lowest ``"loss"``, or of the largest ``"score"``.
-        n_candidates: Configurations of the first batch to start from, the best ones.
+        n_observed: Number of observed configurations to start from.
+        by: Whether these have the lowest ``"loss"`` or the largest ``"score"``.
+        n_candidates: Number of the best configurations of the first batch to start from.
         tolerance: Smallest gain worth a further step, in standard deviations of the scores of
             the first batch; 0 stops only where no neighbour is better at all.
         joins: Whether a step also tries all single gains of a start together, which saves steps
             where there are many hyperparameters.
-        n_gradients: Gradients of an ascent from the best configuration found, on its real
-            numbers, see ``climb``; 0 for none. For smooth models.
+        n_gradients: Number of gradients of a last ascent from the best configuration found, see
+            ``climb``; 0 for no ascent. For smooth models.
     """
 
     n_observed: int = 5
@@ -190,8 +190,8 @@ def maximize(
 
     From each start a local search moves to the best of its one-exchange neighbours, or to a
     combination of all better ones, until none is better. All searches step together, so that
-    their neighbours are scored in one batch, but each compares with its own last point: one that
-    is behind is not dropped. No step begins after 30 000 scored configurations.
+    their neighbours are scored in one batch. Each search compares with its own last point, so it
+    goes on even if another one is ahead. No step begins after 30 000 scored configurations.
 
     Args:
         space: The search space.
@@ -202,13 +202,13 @@ def maximize(
         rng: Draws the steps and breaks the last ties.
         repeats: Returns the mask of vectors that should not be proposed.
         search: Starts and tolerance.
-        ends: Where the numbers may go in the ascent; None is their ranges.
+        ends: Lowest and highest values of the numbers in the ascent; None for their ranges.
     """
     scores, losses = score(first)
     batches = [(first, scores, losses)]
     finite = scores[np.isfinite(scores)]  # the logarithm of no gain is -inf
     least = search.tolerance * float(finite.std()) if len(finite) else 0.0
-    if search.by == "loss":  # as they are sorted
+    if search.by == "loss":  # by which they are sorted
         incumbents = incumbents[: search.n_observed]
     # Observed values of an old range may lie outside the present one.
     incumbents = space.canonical(incumbents)
@@ -245,13 +245,13 @@ def maximize(
         if not len(best):
             break
         points, levels = moved[best], scores[best]
-    # Of all that was scored: the searches of some starts have ended before the last step.
+    # From all batches: some searches ended before the last step.
     found = best_of(*_stack(batches), rng)
     if search.n_gradients:
         higher = climb(space, score, found, fixed, search.n_gradients, ends)[None]
         if space.allowed(higher)[0] and not repeats(higher)[0]:
             batches.append((higher, *score(higher)))
-            # With all others: snapped to legal values it may be worse than where it began.
+            # Among all others: snapping to legal values may have made it worse than its start.
             found = best_of(*_stack(batches), rng)
     return found
 
@@ -302,7 +302,7 @@ def climb(
 
 
 def moving(space: VectorSpace, vector: FloatArray) -> IndexArray:
-    """Columns of the active numbers of ``vector`` (d,), without those that decide about others."""
+    """Columns of the active numbers of ``vector`` (d,) on which no other column depends."""
     moves = ~np.isnan(vector) & ~space.categorical & (space.n_values > 1)
     moves[list(space.deciding)] = False  # else others begin or cease to be active
     return np.flatnonzero(moves)
@@ -331,7 +331,7 @@ def _starts(
         observed, levels = incumbents[best], worth[best]
     else:
         observed = incumbents
-        # An observed one cannot be proposed again, so any neighbour is a gain.
+        # An observed configuration cannot be proposed again, so any neighbour is a gain.
         levels = np.full(len(observed), -np.inf)
     top = np.argsort(-scores, kind="stable")[: search.n_candidates]
     starts = np.concatenate([observed, candidates[top]])
@@ -346,10 +346,10 @@ def _stack(batches: list[Batch]) -> Batch:
 def _join(
     points: FloatArray, moved: FloatArray, owner: IndexArray, scores: FloatArray
 ) -> tuple[FloatArray, IndexArray]:
-    """Combine the gains of each start in one configuration (b', d); and those starts (b',).
+    """Combine the gains of each start in one configuration (b', d), returned with its start (b',).
 
     Where the score is nearly a sum over the hyperparameters, one step does the work of many. Only
-    neighbours that change a single value are combined: others change what is active.
+    neighbours that change a single value are combined: others change which columns are active.
     """
     before = points[owner]
     changed = (moved != before) & ~(np.isnan(moved) & np.isnan(before))
@@ -358,6 +358,6 @@ def _join(
     column = changed[single].argmax(axis=1)
     joined = points.copy()
     joined[owner[single], column] = moved[single, column]
-    # NaN differs from itself: inactive values, which no single change touches, are taken off.
+    # NaN differs from itself, so inactive values, which no single change touches, are subtracted.
     several = np.flatnonzero((joined != points).sum(axis=1) - np.isnan(points).sum(axis=1) > 1)
     return joined[several], several

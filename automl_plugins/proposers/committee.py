@@ -2,17 +2,17 @@
 
 Each member is a proposer with a model of its own. How well a model ranks evaluations that it was
 not shown (leave-one-out for processes, out-of-bag for bootstrap models) is its merit, and the
-member of each proposal is drawn by merit. Draws, not an average of the acquisitions: a model that
-is wrong with confidence may have the largest expected improvement everywhere, and win every
-average. Drawn, it costs only its share of the trials, and one model is asked instead of all. In a
-long search a local model has every second turn, without a draw, see ``trust_region``. After
+member of each proposal is drawn by merit. Acquisitions are not averaged: a model that is wrong
+with confidence may have the largest expected improvement everywhere, and would win every average.
+If members are drawn, it costs only its share of the trials, and one model is asked instead of all.
+In a long search a local model has every second turn, without a draw, see ``trust_region``. After
 the portfolios of Hoffman, Brochu and de Freitas, "Portfolio allocation for Bayesian optimization"
 (UAI 2011), which weigh members by the predicted losses of their proposals. Notation::
 
     merits  rank correlations of the models of one member, (s,), in [-1, 1]
     logs    logarithms of prior times evidence, or of the evidence of each model
     shares  trust in the members, (m,), adds up to 1
-    n       rows that are predicted without themselves
+    n       rows that have a held-out prediction
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
 _LEAST = 0.05  # trust below which a member is not asked
-_NOISY = 0.01  # variance of the noise, over that of the losses, from which they are noisy
+_NOISY = 0.01  # variance of the noise / variance of the losses above which losses are noisy
 _JUDGED = 12  # rows from which a model can tell noise from what it does not know
 LOCAL = "local process"  # proposes in turn, so it has no trust
-_HIGHEST = 0.99  # merit beyond which no member is better than another; at 1 evidence is infinite
+_HIGHEST = 0.99  # larger merits count as this one: at 1 the evidence would be infinite
 
 
 class Committee:
@@ -47,27 +47,27 @@ class Committee:
 
     The trust in member i is proportional to ``prior_i (1 - r_i^2)^(-tempering n / 2)``, where
     ``r_i >= 0`` is the rank correlation of the losses with its held-out predictions, and n the
-    largest number of losses that a member predicts: a failed row counts only where the models
-    learn the worst loss of it. That is the likelihood of a regression of the ranks on the
-    predicted ranks, tempered because the errors of the predictions are not independent. A member
-    of several models has the mean of their likelihoods: of many models some agree with a few
-    losses by chance, and the mean includes those that do not. Trust below 5 % becomes 0.
+    largest number of rows that a member predicts (a failed row counts only if the models learn the
+    worst loss for it). This is the likelihood of a regression of the ranks on the predicted ranks,
+    tempered because the errors of the predictions are not independent. A member with several
+    models has the mean of their likelihoods: some of many models agree with a few losses by
+    chance, and the mean includes those that do not. Trust below 5 % becomes 0.
 
     Args:
-        members: Proposers by name. While all are in their start design, the first one makes it; a
-            member drawn later makes a point of its own design if that is not complete.
+        members: Proposers by name. As long as all are in their start design, the first one
+            proposes. A member drawn before its own design is complete proposes a point of it.
         prior: Relative trust by name before any evaluation; 1 where it is not given.
         tempering: Exponent of the likelihood, in [0, 1]; 0 keeps the prior.
-        exact: Members that take losses for exact: they are not asked once another one, from twelve
-            rows on, has learnt that the variance of the noise is more than 1 % of that of the
-            losses. All rank badly then, and their merits hardly differ.
-        local: Proposer, with a ``Local`` surrogate, of every second evaluation once the search
-            ``has_region``, where no value is fixed and no branch is balanced. By then the members
-            describe the whole space, and no part of it well enough to end a search.
+        exact: Names of members that take losses for exact. They are not drawn once another member
+            has learnt, from at least twelve rows, that the variance of the noise is more than 1 %
+            of that of the losses: all members rank noisy losses badly, so merits hardly differ.
+        local: Proposer with a ``Local`` surrogate. Once the search ``has_region``, it proposes
+            every second evaluation, unless a value is fixed or it is a turn of ``balance``: the
+            members describe the whole space, and no part of it well enough to end a search.
 
     Raises:
-        ValueError: Without members that are not ``exact``, for names of others, or for a number
-            outside its range.
+        ValueError: If there is no member, or none that is not ``exact``; for the name of no
+            member, or a number outside its range.
 
     Example::
 
@@ -119,7 +119,7 @@ class Committee:
         """See ``Proposer.propose``."""
         first, *_ = self.members.values()
         if all(member.starts(space, history, k) for member in self.members.values()):
-            # There is no model to be trusted yet, and one design fills the space better than two.
+            # No model can be judged yet, and one design fills the space better than two.
             return first.propose(space, history, streams, k, fixed)
         local, is_free = self.local, fixed is None or np.isnan(fixed).all()
         if (
@@ -158,12 +158,12 @@ class Committee:
         n, asked = 0, np.ones(len(self.members), dtype=bool)
         if is_informative(judged):
             shared = SharedFits()
-            # The members keep them: the one that is drawn fits anew only if it learns more rows.
+            # Members cache these models: the drawn one fits again only if it learns more rows.
             fitted = [m.models(space, judged, streams, shared) for m in self.members.values()]
             merits = [models.merits for models, _ in fitted]
             noise = np.array([models.noise for models, _ in fitted])
-            # One number for all: a bootstrap model holds out most rows, not all. By its own number
-            # it would be trusted less than a process of the same merit.
+            # One number for all members: a bootstrap model holds out fewer rows than a process,
+            # and by its own number would be trusted less than a process of the same merit.
             n = max(models.n_held_out for models, _ in fitted)
             if n >= _JUDGED and noise[~self.exact].max() > _NOISY:  # one at least is not exact
                 asked = ~self.exact
@@ -175,11 +175,11 @@ class Committee:
 
 
 def judging_point(n: int) -> int:
-    """Number of finished rows, of ``n``, by which the members are judged.
+    """Number of first rows, of ``n`` finished ones, by which the members are judged.
 
-    Judged anew at every row below 16, then every 2nd, from 32 every 4th; from 64 every 16th, from
-    128 every 32nd, and so on. So fits of members that are not asked are rare, and the judgement is
-    never more than 1/8 of the rows behind, from 64 on 1/4: it hardly changes by then.
+    They are judged again at every row below 16, then every 2nd, from 32 every 4th; from 64 every
+    16th, from 128 every 32nd, and so on: fits of members that are not drawn are rare. At most 1/8
+    of the rows is not judged, from 64 rows on 1/4, as trust hardly changes by then.
     """
     step = 1 << max(0, n.bit_length() - (4 if n < 64 else 3))
     return n - n % step

@@ -8,7 +8,7 @@ on the history, so a design continues where it was interrupted. Notation::
     pool     candidates as vectors of a space, (m, d)
     tried    vectors evaluated or under way, (n, d)
     counts   tried vectors of each option of a column, (k,)
-    weights  mean size of the options' parts of the space, in bits and one more, (k,)
+    weights  1 + mean bits of the configurations of each option, see ``volume_bits``, (k,)
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def space_filling(
 ) -> FloatArray:
     """Up to n points (m, d) that fill a space beside those tried (t, d).
 
-    Fewer where nothing new could be drawn.
+    Fewer if nothing new is drawn.
     """
     begun = len(tried)
     for _ in range(n):
@@ -72,7 +72,7 @@ def space_filling(
 def is_branch_turn(space: VectorSpace, k: int, balance: int | None) -> bool:
     """Whether evaluation ``k`` is the turn of the ``branch`` that has been served least.
 
-    Not the first one: a surrogate that knows earlier tasks is asked from k = 0 on.
+    Evaluation 0 never is: a surrogate that knows earlier tasks is asked from k = 0 on.
     """
     return balance is not None and k > 0 and k % balance == 0 and bool(space.branching)
 
@@ -96,7 +96,7 @@ def _least_served(
     options = np.unique(pool[:, column])
     counts = np.array([(tried[:, column] == option).sum() for option in options])
     bits = space.volume_bits(pool)
-    # 1 more than the bits: a branch without hyperparameters, of 0 bits, has its turns, too.
+    # 1 is added, so that a branch without hyperparameters, of 0 bits, has its turns, too.
     weights = np.array([1.0 + bits[pool[:, column] == option].mean() for option in options])
     option = options[apportion(counts, weights, rng)]
     return pool[pool[:, column] == option], tried[tried[:, column] == option]
@@ -143,15 +143,15 @@ def stratified_value(
 ) -> float:
     """Vector entry of ``column`` at element ``index`` of ``stratify``.
 
-    The values of a small grid come in the order in which the sequence first reaches them, so that
-    none repeats before all of them have come. Of a long logarithmic grid the least probable values
-    may be left out.
+    The values of a small grid are taken in the order in which the sequence first reaches them, so
+    none repeats before all have come. The least probable values of a long logarithmic grid may
+    never come.
     """
     n = space.n_values[column]
     if n > _SMALL_GRID:
         return float(space.quantile(column, np.array([stratify(index, rng)]))[0])
     index %= int(n)  # once all values have come, they come again
-    # Four elements for each value: as many elements as values would leave some values out.
+    # Four elements for each value: with one for each, some values would not be reached.
     numbers = qmc.Halton(1, scramble=True, rng=rng).random(4 * (index + 1))[:, 0]
     numbers[0] = 0.5  # as in ``stratify``
     reached = list(dict.fromkeys(space.quantile(column, numbers).tolist()))

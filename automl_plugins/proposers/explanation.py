@@ -39,7 +39,7 @@ _PREDICTING = ("model", "suggested")  # origins whose numbers are predictions of
 
 @dataclass(frozen=True)
 class ArmFacts:
-    """Which arm a configuration belongs to, and why it was chosen.
+    """Which arm a configuration belongs to, and why this arm was chosen.
 
     Attributes:
         parameter: Name of the parameter that selects the arm; empty where arms are cells.
@@ -93,13 +93,13 @@ class Explanation:
         value: Predicted value of the objective.
         bound: Predicted optimistic bound of the objective value.
         seconds: Predicted seconds.
-        unit: Unit of ``seconds``; empty where ``cost=`` is a function or names another user
-            attribute than ``"seconds"``: these may be in any.
+        unit: Unit of ``seconds``; empty if it is unknown, as ``cost=`` is a function or names
+            another user attribute than ``"seconds"``.
         success: Predicted probability of success.
         n_rows: Finished trials behind the prediction.
-        n_diverged: Those of them that count as failures: far worse than all others known by then.
-        n_infeasible: Those of them that are complete while none of these is feasible; 0 from then
-            on. Meanwhile the violation of the constraints is minimised.
+        n_diverged: How many of these count as failures, as they are far worse than all others.
+        n_infeasible: How many of these are complete as long as none is feasible, so that the
+            violation of the constraints is minimised; 0 once a trial is feasible.
         own_share: Share of the search's own trials in the decision, in [0, 1].
         shares: Share of each earlier task by name, largest first; None without earlier tasks.
         member: The member of a committee that proposed; None if none did.
@@ -147,10 +147,10 @@ class Explanation:
         fixed: Sequence[str] = (),
         independent: Sequence[str] = (),
     ) -> Explanation:
-        """An explanation from stored facts, which may have been changed since.
+        """An explanation from stored facts, which anybody may have edited.
 
         The facts are the origin, predictions, counts, ``member`` and ``trust`` by name;
-        invalid ones are left out. ``origin`` is used where they have no valid one.
+        invalid ones are left out. ``origin`` is used if no valid origin is stored.
         """
         known = facts if isinstance(facts, Mapping) else {}
         stored = known.get("origin")
@@ -228,8 +228,8 @@ class Explanation:
             )
         if n := self.n_diverged:
             facts.append(f"{format_count(n, 'trial')} far worse than all others counted as failed")
-        # Without earlier tasks there is a share in a model only; of a member that does not learn
-        # from the memory the sentence says which one it is.
+        # Without shares of earlier tasks, all is said already where a member proposed, or where
+        # no model was asked.
         is_own_model = self.member is None and self.origin in _PREDICTING
         if self.own_share is not None and (self.shares or is_own_model):
             facts.append(self._shares(self.own_share))
@@ -260,7 +260,7 @@ class Explanation:
         return f"the member {member!r}{about} proposed it{trusted}"
 
     def _shares(self, own_share: float) -> str:
-        """What the prediction, or the vote, is made of."""
+        """The shares of this search and of the earlier tasks, in words."""
         own = f"in its model this search's own trials count {own_share:.0%}"
         if self.shares is None or self.source is None:
             return own

@@ -20,12 +20,12 @@ from automl_plugins.streams import Streams
 if TYPE_CHECKING:
     from automl_plugins.surrogates import Constraints, Feasibility
 
-_LIKELY = 0.5  # probability of success, in units of the largest, below which nothing is drawn
+_LIKELY = 0.5  # probability of success, as a share of the largest, below which nothing is proposed
 
 
 @dataclass(frozen=True)
 class SuccessModels:
-    """The models of success; one at least.
+    """The models of the probability of success; at least one of the two.
 
     Attributes:
         failures: Of failures, by trees.
@@ -61,25 +61,25 @@ def fit_feasibility(
     max_rows: int | None,
     shared: SharedFits,
 ) -> tuple[SuccessModels | None, IntArray]:
-    """The models of success of finished rows, and the positions of the rows that they learn.
+    """Fit the models of success to finished rows.
 
     Args:
         space: The search space.
         history: Finished rows (n,).
         features: Their features (n, f).
-        streams: Streams of the search; that of the models is indexed by n.
-        ignores_failed: Whether failed rows say nothing; infeasible ones always do.
+        streams: Streams of the search; the models draw from the stream with index n.
+        ignores_failed: Whether failed rows are left out; infeasible rows are always learnt.
         max_rows: Largest number of rows to learn, the newest; None for all.
-        shared: Fits of the same rows.
+        shared: Earlier fits, reused for the same rows.
 
     Returns:
-        None in place of the models where every row succeeded.
+        The models, None if every learnt row succeeded; and the positions of the learnt rows.
 
     Raises:
-        SurrogateFailure: If the fit raises.
+        SurrogateFailure: If a fit raises.
     """
     n, success = len(history), successes(history)
-    # A failure that did not happen again says nothing of the configuration.
+    # A failure that a retry mended says nothing about the configuration.
     ignored = history.status == Status.FAILED if ignores_failed else retried(space, history)
     learnt = np.flatnonzero(~ignored)[slice(-(max_rows or n), None)]
     if success[learnt].all():
@@ -100,7 +100,7 @@ def fit_feasibility(
 
 
 def retried(space: VectorSpace, history: History) -> BoolArray:
-    """Mask (n,) of the failures that a retry mended: they are not due to the configuration."""
+    """Mask (n,) of failed rows whose configuration was also completed: it is not the cause."""
     failed: BoolArray = history.status == Status.FAILED
     if not failed.any():
         return failed
@@ -119,7 +119,8 @@ def likely_to_succeed(
 ) -> BoolArray:
     """Mask (m,) of the vectors that are at least half as likely to succeed as the likeliest.
 
-    A mask, where there is no gain that probabilities could weigh. See ``fit_feasibility``.
+    For proposals without an acquisition that the probability could weigh. Arguments and errors
+    are those of ``fit_feasibility``.
     """
     known = history.first(history.n_finished)
     models, _ = fit_feasibility(

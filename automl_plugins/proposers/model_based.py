@@ -1,9 +1,9 @@
 """Propose the next configuration: design -> surrogate -> acquisition -> maximise.
 
 A proposal is a pure function of (space, history, seed, k). Between calls a ``ModelBasedProposer``
-keeps only its last models, which may be dropped at any time: those for n finished rows are always
-fitted on the first ones that ``schedule`` says (on all with ``refit="always"``), with streams
-indexed by their number, and a ``Conditional`` surrogate then takes in others. Notation::
+keeps only its last models, which may be dropped at any time: the models for n finished rows are
+always fitted on the same first rows (see ``schedule``; all with ``refit="always"``), with streams
+indexed by their number. A ``Conditional`` surrogate then takes in newer rows. Notation::
 
     vectors    configurations as ``VectorSpace`` has them, (m, d), NaN = inactive
     features   what the models see of them, (m, f)
@@ -68,7 +68,7 @@ _LONGEST_START = 12  # most rows of a start design for the number of hyperparame
 _CANDIDATES = 1000  # of a proposal by default; half of them, and shorter ascents, lost on networks
 # The more rows, the longer a prediction takes and the less one proposal matters.
 _MANY_ROWS, _VERY_MANY_ROWS = 64, 128
-_WIDE = 20  # hyperparameters beyond which local searches take long: there many rows suffice
+_WIDE = 20  # more hyperparameters make local searches slow: ``_MANY_ROWS`` shorten them
 _SHORTER_ASCENT = 10  # gradients, from many rows on
 _FEWER_CANDIDATES = 300  # from very many rows on; with fewer rows, searches of grids were worse
 _FEWER_STARTS = dict(n_observed=3, n_candidates=2)  # as the candidates
@@ -116,9 +116,9 @@ class ProposerSettings(ModelSettings):
         uniform_start: Draw the start at random instead of filling the space.
         informed: Whether the surrogate can predict before any evaluation; it is then asked after
             ``n_startup`` rows, 0 unless set.
-        n_recorded: Number of first evaluations that are the best recorded configurations of the
-            earlier tasks, if these tasks promise nearly their best losses, or better, of the one
-            chosen otherwise; for a ``RecordedTemplate`` of ``Promising`` surrogates.
+        n_recorded: Number of first evaluations in which one of the best recorded configurations of
+            the earlier tasks replaces the chosen one, if the tasks promise nearly their best
+            losses, or better, for it; for a ``RecordedTemplate`` of ``Promising`` surrogates.
         plateau_reach: Largest radius around evaluations of equal losses in which a candidate gains
             less, as a share of each range, see ``plateau_radii``; None disables this.
 
@@ -173,7 +173,7 @@ class ModelBasedProposer:
         fixed: FloatArray | None = None,
     ) -> Proposal:
         """See ``Proposer.propose``."""
-        # Nothing is fixed: a small space may be enumerated, and ``balance`` has its turns.
+        # None says that all is free: a small space may be enumerated, ``balance`` has its turns.
         if fixed is not None and np.isnan(fixed).all():
             fixed = None
         settings, rng = self.settings, streams.generator("candidates", k)
@@ -208,8 +208,8 @@ class ModelBasedProposer:
         """Whether evaluation ``k`` belongs to the start design, which asks no model.
 
         The start lasts while all losses are equal: a process would visit one corner of the space
-        after another, where it is least certain, but a better loss may be anywhere. What is likely
-        to fail is left out then. A surrogate that learns from earlier tasks need not wait.
+        after another, where it is least certain, but a better loss may be anywhere. Configurations
+        that are likely to fail are left out then. A surrogate with earlier tasks need not wait.
         """
         settings = self.settings
         if len(history.before(k)) < self.n_startup(space):
@@ -220,7 +220,7 @@ class ModelBasedProposer:
         return not is_informative(history) or (all_alike(history) and not from_others)
 
     def n_startup(self, space: VectorSpace) -> int:
-        """Rows of the start design, by the size of the space unless set."""
+        """Number of rows of the start design; it depends on the space unless it is set."""
         if self.settings.n_startup is not None or self.settings.informed:
             return self.settings.n_startup or 0
         options = sum(int(space.n_values[column]) for column in space.branching)
@@ -253,23 +253,23 @@ class ModelBasedProposer:
         # Kept apart: the fit serves several proposals, each of which may know more rows.
         known = finished.first(n_known)
         models, seconds = self._conditioned.timed(
-            # Of the same rows known, more may have been fitted on.
+            # The same known rows may follow fits of different numbers of rows.
             (space, len(training), key_of_rows(known, streams.seed)),
             lambda: condition(fitted, settings, space, known, streams),
         )
         return models, total_seconds(fit_seconds, seconds)
 
     def _with_incumbent_in_reach(self, models: FittedModels, given: Question) -> FittedModels:
-        """The models, whose incumbent may lie outside a range that has shrunk, or a fixed value.
+        """The models, with the best configuration that may still be proposed as the incumbent.
 
-        Nothing improves on it then, and expected improvement would look for the least certain
-        configuration. The incumbent is the best one that may still be proposed.
+        The best row may lie outside a range that has shrunk, or contradict a fixed value. If
+        nothing in reach improves on it, EI would look for the least certain configuration.
         """
         history, rows = given.history, models.learnt.best_rows
         first = rows[:1]
         if self.settings.incumbent == "predicted" and len(rows):
-            first = incumbents(rows, models.learnt.success)  # any of them may be the predicted one
-        # These are nearly always in reach. Without any row all() is True.
+            first = incumbents(rows, models.learnt.success)  # any may have the best prediction
+        # Nearly always all are in reach. Without any row all() is True.
         if given.space.within_reach(history.vectors[first], given.fixed).all():
             return models
         rows = rows[given.space.within_reach(history.vectors[rows], given.fixed)]
@@ -285,7 +285,7 @@ class ModelBasedProposer:
         region = trust_region(asked, models)
         first, complete = (region or asked).unseen(n_candidates)
         score = _CandidateScore(settings, asked, models)
-        models = score.models  # which know what runs, where the surrogate can
+        models = score.models  # with running evaluations taken in, if the surrogate can
         if complete:
             vector = best_of(first, *score(first), rng)
         else:
@@ -300,7 +300,7 @@ class ModelBasedProposer:
                 search=search,
                 ends=None if region is None else region.ends,
             )
-        # After the search, for the promise of what it chose decides.
+        # After the search, because it depends on what is promised for the chosen configuration.
         recorded = self._choose_recorded(asked, models, vector)
         if len(recorded):
             vector = best_of(recorded, *score(recorded), rng)
@@ -325,15 +325,15 @@ class ModelBasedProposer:
     def _choose_recorded(
         self, asked: Question, models: FittedModels, vector: FloatArray
     ) -> FloatArray:
-        """The new ones of the best recorded configurations (n, d); none to keep ``vector``."""
+        """Best recorded configurations (n, d) that repeat nothing; no row to keep ``vector``."""
         surrogate, template, space = models.surrogate, self.settings.surrogate, asked.space
         if (
             len(asked.earlier) < self.settings.n_recorded
             and isinstance(surrogate, Promising)
             and isinstance(template, RecordedTemplate)
             and sum(surrogate.shares_.values()) > 0.0
-            # Nearly the best losses of all tasks, or better, may be an extrapolation of their
-            # processes; recorded configurations did reach theirs.
+            # So low a promise may be an extrapolation of the tasks' processes; recorded
+            # configurations did reach their losses.
             and models.promise(space.features(vector[None]))[0] < _PROMISE
         ):
             vectors = template.best_recorded(space)
@@ -346,7 +346,7 @@ class _CandidateScore:
     """The ``Score`` that one proposal maximises: gain, success, seconds and distances in one.
 
     Attributes:
-        models: Those given, conditioned on running evaluations if the surrogate can be.
+        models: The given models, which know running evaluations if the surrogate can.
     """
 
     def __init__(self, settings: ProposerSettings, asked: Question, models: FittedModels) -> None:
@@ -393,13 +393,13 @@ class _CandidateScore:
 
     @property
     def _is_plain(self) -> bool:
-        """Whether nothing scales the gain: a bound, which may be negative, stays as it is then."""
+        """Whether nothing scales the gain, so that a bound, which may be negative, can stay."""
         is_scaled = self._exponent > 0.0 or self.models.feasibility is not None
         return not (is_scaled or len(self._unknown) or len(self._flat))
 
     def _log_distance(self, features: FloatArray) -> FloatArray | float:
-        """Logarithm (m,) of the factor by which others near ``features`` (m, f) lower the gain."""
-        # Plateaus by the largest difference of a feature: their radii are shares of each range.
+        """Log of the factor (m,) that lowers the gain of ``features`` (m, f) near evaluations."""
+        # The radii of plateaus are shares of each range, so the largest difference counts there.
         distance: FloatArray | float = 1.0
         if len(self._unknown):
             gaps = design.distances(features, self._unknown)
@@ -407,7 +407,7 @@ class _CandidateScore:
         if len(self._flat):
             gaps = largest_differences(features, self._flat)
             distance = distance * distance_factor(gaps, self._radii)
-        return np.log(np.maximum(distance, 1e-12))  # that of 0 would warn
+        return np.log(np.maximum(distance, 1e-12))  # log(0) would warn
 
 
 def _plateaus(
@@ -426,7 +426,7 @@ def _plateaus(
 
 
 def _effort(settings: ProposerSettings, d: int, n_rows: int) -> tuple[int, LocalSearch]:
-    """How many candidates are scored, and their local search: less of both for many rows."""
+    """Number of candidates, and the local search from them; both shrink with many rows."""
     search = settings.search
     if settings.n_candidates is not None:
         return settings.n_candidates, search
@@ -442,6 +442,6 @@ def _reference(utility: FloatArray, *, median: bool) -> float:
     if median:
         return float(np.median(utility))
     low, high = float(utility.min()), float(utility.max())
-    # At the reference itself a gain is 0, and no success or seconds could tell candidates apart.
-    # The least spread counts in digits of the bound, or the difference would be rounded away.
+    # Below every candidate: a gain of 0 stays 0, whatever success and seconds are. And by at least
+    # 1e-9 of the bound, or the difference would be rounded away.
     return low - 1e-3 * max(high - low, 1e-9 * max(abs(low), abs(high)), 1e-12)

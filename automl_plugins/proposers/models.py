@@ -63,16 +63,16 @@ class ModelSettings:
     Attributes:
         surrogate: Template of the loss model; copied, never fitted itself.
         target: Transform of the losses, see ``transform``.
-        max_rows: Largest number of rows to fit on: the best ones as one half, others at random;
+        max_rows: Largest number of rows to fit on: half of them the best, the others at random;
             models of seconds and of success take the newest. None for all.
         failed_trials: ``"avoid"`` learns which evaluations fail, and counts those whose loss has
             diverged as failures, see ``records.scores.divergence_limit``; ``"ignore"`` does
             neither. Constraints, which Optuna's trials may have, are learnt with both.
         timed: Whether to model the running time.
         incumbent: Target to improve on: the best ``"observed"`` one, or the best ``"predicted"``
-            for an evaluation, which a lucky noisy one does not lower.
-        feasible_only: Whether the surrogate learns nothing of rows that break a constraint, once
-            there are others.
+            one of the best evaluations, which a loss that is low by noise hardly lowers.
+        feasible_only: Whether the surrogate leaves out rows that break a constraint, once there
+            are others.
 
     Raises:
         ValueError: For a setting outside its range.
@@ -102,8 +102,8 @@ class Learnt:
 
     Attributes:
         targets: The transformed losses of the rows that have one.
-        rows: Positions, among the targets, of those to fit on.
-        positions: Those rows' positions in the history.
+        rows: Positions, among the targets, of the rows to fit on.
+        positions: Positions of these rows in the history.
         success: Mask (n_rows,) of the rows that count as successes, see ``successes``.
         best_rows: Positions in the history, best target first, successes first.
         best: The target of the first of ``best_rows``; infinite without any row.
@@ -111,7 +111,7 @@ class Learnt:
         n_diverged: Number of rows that count as failures because their loss has diverged.
         n_infeasible: Number of complete rows while none is feasible, so violations are learnt; 0
             from then on.
-        of_losses: Whether the targets are those of losses, not of substitutes.
+        of_losses: Whether the targets stand for losses, not for what ``find_substitute`` names.
     """
 
     targets: Targets
@@ -144,15 +144,15 @@ class Learnt:
         settings: ModelSettings,
         streams: Streams,
     ) -> Learnt:
-        """Of rows as they were ``reported`` and as they are counted; see ``_as_counted``."""
+        """From rows as they were ``reported`` and as ``history`` counts them; ``_as_counted``."""
         substitute, success = find_substitute(history), successes(history)
         counted = with_substitute_losses(history)
-        # NaN for a row that nothing is known of: a failed one that is not penalised.
+        # NaN for a row without a loss: a failed one that is not penalised.
         losses = effective_losses(counted, penalised)
         known = np.flatnonzero(~np.isnan(losses))
         # Without a row there is no least loss, no median and no mean: "raw" needs none.
         targets = transform(losses[known], settings.target if len(known) else "raw")
-        # Failed and infeasible rows come last, however good their losses: f* is that of the first.
+        # Failed and infeasible rows come last, however good their losses; the first row has f*.
         order = np.lexsort((targets.values, ~success[known]))
         drawn = streams.generator("rows", len(history))
         feasible = history.feasible[known]
@@ -208,14 +208,14 @@ class FittedModels:
         return mean, std
 
     def improving_on(self, features: FloatArray) -> FittedModels:
-        """The models whose target to improve on is the least one predicted for ``features``."""
+        """The models with the least prediction for ``features`` (m, f) as target to improve on."""
         return replace(self, best=float(self.predict(features)[0].min()))
 
     def beside(self, pending: FloatArray) -> FittedModels:
         """The models as if configurations with features ``pending`` (p, f) had been observed.
 
-        Those that are likely to succeed count as observed for the target to improve on too: else
-        all workers would gather around a configuration that is predicted to be better than any.
+        The predictions of those that are likely to succeed count for the target to improve on,
+        too: else all workers would gather around a configuration predicted better than any row.
 
         Raises:
             SurrogateFailure: If the surrogate raises.
@@ -229,7 +229,7 @@ class FittedModels:
         return replace(seen, best=min(self.best, float(seen.predict(likely)[0].min())))
 
     def promise(self, features: FloatArray) -> FloatArray:
-        """What the earlier tasks promise (m,); SurrogateFailure if the surrogate raises."""
+        """Losses (m,) that earlier tasks promise; SurrogateFailure if the surrogate raises."""
         assert isinstance(self.surrogate, Promising)
         with as_failure("promise of {!r}", self.surrogate):
             return self.surrogate.promise(features)
@@ -272,22 +272,22 @@ class FittedModels:
 
     @property
     def n_held_out(self) -> int:
-        """Number of rows that ``merits`` are of; errors as there."""
+        """Number of rows behind ``merits``; raises the same errors."""
         return int(self._is_held_out.sum())
 
     @property
     def _is_held_out(self) -> BoolArray:
-        """Mask (n,) of the rows that every prediction (s,) is known of."""
+        """Mask (n,) of the rows with all s held-out predictions."""
         return np.asarray(~np.isnan(self._held_out).any(axis=0))
 
     @property
     def merits(self) -> FloatArray:
-        """Rank correlations (s,) of the targets with the predictions that the surrogate holds out.
+        """Rank correlations (s,) of the targets with the held-out predictions, in [-1, 1].
 
         Most surrogates hold out one prediction for each row, so s is 1. Equal targets count once,
         with the mean of their predictions: otherwise repeated evaluations of one plateau would
-        count as skill. They lie in [-1, 1], and are 0 for fewer than three distinct targets or
-        predictions that are all alike.
+        count as skill. 0 if there are fewer than three distinct targets, or all predictions are
+        equal.
 
         Raises:
             TypeError: If the surrogate is not ``OutOfSample``.
@@ -306,7 +306,7 @@ class FittedModels:
 
     @property
     def noise(self) -> float:
-        """What the surrogate has learnt of it, see ``NoiseAware``; else 0."""
+        """Variance of the noise, see ``NoiseAware``; 0 if the surrogate does not learn it."""
         return self.surrogate.noise_ if isinstance(self.surrogate, NoiseAware) else 0.0
 
     @property
@@ -329,7 +329,7 @@ def fit_models(
 
     Raises:
         SurrogateFailure: If a fit raises.
-        MemoryMismatch: If the surrogate learns from a memory of which the space can use nothing.
+        MemoryMismatch: If the space can use nothing of the memory that the surrogate learns from.
     """
     n = len(history)
     reported, history = history, _as_counted(history, settings)
@@ -346,8 +346,8 @@ def fit_models(
         shared=shared,
     )
     penalised = np.zeros(n, dtype=bool)
-    # Other failures may be due to chance. The worst loss there would be a cliff that no smooth
-    # model fits, beside rows that may be the best ones.
+    # Only predictable failures get the worst loss. Others may be due to chance, beside the best
+    # rows, and the worst loss there would be a cliff that no smooth model fits.
     failures = None if feasibility is None else feasibility.failures
     if failures is not None and failures.predictable:
         penalised[asked] = failed[asked] & (failures.held_out() < 0.5)  # each (len(asked),)
@@ -371,16 +371,16 @@ def fit_models(
 
 
 def schedule(history: History, settings: ModelSettings) -> tuple[int, int]:
-    """Numbers of the first rows of ``history`` that models are fitted on, and that they know.
+    """How many first rows of ``history`` models are fitted on, and how many they know.
 
-    What a ``Conditional`` surrogate cannot take in is learnt sooner, as by any other one.
+    If a ``Conditional`` surrogate cannot take in all newer rows, it is fitted as often as others.
     """
     n = len(history)
     if not isinstance(settings.surrogate, Conditional):
         return refit_point(n), refit_point(n)
     n_fitted = refit_point(n, conditional=True)
     n_known = n_conditional(history, n_fitted, settings)
-    if n_known < n:  # then it is fitted as often as one that takes in nothing
+    if n_known < n:
         n_fitted = refit_point(n)
         n_known = max(n_fitted, n_conditional(history, n_fitted, settings))
     return n_fitted, n_known
@@ -389,10 +389,9 @@ def schedule(history: History, settings: ModelSettings) -> tuple[int, int]:
 def n_conditional(history: History, n_fitted: int, settings: ModelSettings) -> int:
     """Number of first rows of ``history`` that models of the first ``n_fitted`` may know.
 
-    Their surrogate takes in further rows up to the first failure, which only a fit learns. None,
-    so 0, where later rows have changed what the models were fitted to: a first feasible or
-    complete row replaces what stands for the losses, and a better loss may show that another one
-    has diverged.
+    Their surrogate takes in further rows up to the first failure, which only a fit learns. 0 if
+    later rows have changed what the models were fitted to: a first feasible or complete row
+    replaces the substitutes for losses, and a better loss may show that another one has diverged.
     """
     now, then = (_as_counted(h, settings) for h in (history, history.first(n_fitted)))
     learns, learnt = find_substitute(now), find_substitute(then)
@@ -412,10 +411,10 @@ def condition(
     history: History,
     streams: Streams,
 ) -> FittedModels:
-    """``models``, which know the first rows of ``history``, with a surrogate that knows all.
+    """``models`` of the first rows of ``history``, with a surrogate that takes in all its rows.
 
-    What takes long stays as it was fitted: the kernels of the surrogate, the models of seconds and
-    of success. So only rows that ``n_conditional`` counts should be taken in.
+    The slow parts stay as they were fitted: the kernels of the surrogate, and the models of
+    seconds and of success. So ``history`` should have no more rows than ``n_conditional`` counts.
 
     Raises:
         SurrogateFailure: If the surrogate raises.
@@ -442,7 +441,7 @@ def _as_counted(history: History, settings: ModelSettings) -> History:
 def _with_incumbent(
     models: FittedModels, settings: ModelSettings, features: FloatArray
 ) -> FittedModels:
-    """The models that improve on what ``settings.incumbent`` says."""
+    """The models with the target to improve on that ``settings.incumbent`` asks for."""
     learnt = models.learnt
     if settings.incumbent == "observed" or not len(learnt.best_rows):
         return models

@@ -5,8 +5,8 @@ Notation of this module::
     N, T     configurations of the memory ("pipelines"), and its tasks ("data sets")
     vectors  the configurations, (N, d)
     Y        their losses, (N, T), NaN where a task did not run one
-    rows     which of the N each row of the history is, (n,), -1 for none
-    allowed  those that may be proposed, mask (N,)
+    rows     index in ``vectors`` of each row of the history, (n,), -1 if it is none of them
+    allowed  mask of the configurations that may be proposed, (N,)
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ class _Known:
 class PipelineProposer:
     """Proposes the configurations of a memory, each once, then asks another proposer.
 
-    The first ``n_start`` are a portfolio, in which data sets are weighted by how near their
-    meta-features are if the new one has any, or the best of the nearest data sets. Then a
-    ``MatrixFactorization`` is conditioned on the losses so far, and expected improvement decides.
-    The model ignores evaluations of other configurations; a failed or infeasible one counts as the
-    worst, and what is less than half as likely to succeed as another is not proposed. If none of
-    ``n_start`` complete evaluations is feasible, ``fallback`` looks for the first that is.
+    The first ``n_start`` are a portfolio, in which data sets with nearer meta-features weigh more
+    (if the new one has any), or the best of the nearest data sets. Then a ``MatrixFactorization``
+    is conditioned on the losses so far, and expected improvement decides. The model ignores
+    evaluations of other configurations; failed and infeasible ones count as the worst. A
+    configuration less than half as likely to succeed as the likeliest is not proposed. If
+    ``n_start`` evaluations are complete and none is feasible, ``fallback`` proposes until one is.
 
     Where hardly any configuration was evaluated on two data sets, losses are estimated from
     neighbouring configurations first, see ``designs.performance``.
@@ -136,16 +136,16 @@ class PipelineProposer:
         allowed = np.ones(len(known.vectors), dtype=bool)
         allowed[rows[rows >= 0]] = False
         repeats = Repeats(space, history, k)
-        # Evaluated ones are left out by row above: values that the memory lacks may differ.
+        # Evaluated ones are left out above, by row: values that the memory lacks may differ.
         for values in repeats.taken:
             allowed &= ~space.agrees(known.vectors, values)
         matching = allowed & space.agrees(known.vectors, fixed)
         complete = history.status == Status.COMPLETE
         if complete.sum() >= self.n_start and not history.feasible[complete].any():
-            # What violates the constraints least, the losses of earlier tasks do not say.
+            # Losses of earlier tasks do not say which configuration violates constraints least.
             return self.fallback.propose(space, history, streams, k, fixed)
         if matching.any():
-            # Where the factorisation is certain that nothing improves, a factor would not count.
+            # A mask: where expected improvement is 0, a probability as a factor has no effect.
             matching[matching] = likely_to_succeed(
                 space, history, streams, known.vectors[matching]
             )
@@ -160,7 +160,7 @@ class PipelineProposer:
             changed = space.complete(np.vstack([first.vector[None], others]), rng, fixed)
             legal = np.flatnonzero(space.allowed(changed) & ~repeats.seen(changed))
             if len(legal):
-                # The prediction was of the recommended one, without the decided values.
+                # The prediction was for the recommended configuration without the decided values.
                 vector = changed[legal[0]]
                 return replace(first, vector=vector, origin="design", loss=None, bound=None)
         return self.fallback.propose(space, history, streams, k, fixed)
@@ -258,7 +258,7 @@ def matrix(dataset: MetaDataset) -> tuple[FloatArray, FloatArray]:
     """
     distinct, which = dataset.distinct
     n, n_tasks = len(distinct), len(dataset.tasks)
-    losses = dataset.scores(np.asarray)  # but failed runs stay NaN
+    losses = dataset.scores(np.asarray)  # not scaled; failed runs are NaN
     known = ~np.isnan(losses)
     at = which * n_tasks + dataset.task  # place of each run in the flattened (N, T)
     counts = np.bincount(at[known], minlength=n * n_tasks).reshape(n, n_tasks)
@@ -268,7 +268,7 @@ def matrix(dataset: MetaDataset) -> tuple[FloatArray, FloatArray]:
     worst = np.where(counts > 0, Y, -np.inf).max(axis=0)
     # A task on which nothing completed has no worst loss, and stays NaN.
     Y = np.where(tried & (counts == 0) & np.isfinite(worst), worst, Y)
-    keep = (counts > 0).any(axis=1)  # one that failed everywhere is nothing to recommend
+    keep = (counts > 0).any(axis=1)  # what failed everywhere cannot be recommended
     if n_tasks > 1 and float(tried[keep].sum(axis=1).mean()) < _SHARED:
         estimated = performance(dataset)
         return estimated.candidates, estimated.filled.T.copy()

@@ -7,7 +7,7 @@ computed, as a proposal is a function of the history and the number. Notation::
 
     n, d      rows of the history, and hyperparameters
     missing   active values that a row has not asked for, mask (n, d)
-    proposed  those of them that a running row will get if it asks, or that were filled in, (n, d)
+    proposed  missing values that a running row gets if it asks, or that were filled in, (n, d)
     asked     values that a row has asked for, mask (n, d)
     k         number of the evaluation that a proposal is for
 """
@@ -35,7 +35,7 @@ Origin = Literal["design", "random", "model"]
 
 MOST_ASKING = 32  # numbers being proposed at one moment; older ones belong to dead workers
 COUNTS = ("n_rows", "n_diverged", "n_infeasible")
-# A second one is drawn only where the space is nearly used up or ``fixed`` values leave little.
+# More than one batch is needed only if the space is nearly used up or ``fixed`` leaves little.
 _MAX_REDRAWS = 8  # batches without a new configuration before giving up
 _RANDOM_POOL = 512  # configurations from which a random one is taken
 _FACTS = ("loss", "bound", "seconds", "success")  # numbers, None where they are not modelled
@@ -76,10 +76,10 @@ class Proposal:
         bound: Predicted lower bound of the loss; None as for the loss.
         seconds: Predicted seconds; None where costs are not modelled.
         success: Predicted probability of success; None where nothing has failed yet.
-        n_rows: Finished rows the model was fitted on.
-        n_diverged: Those of them that count as failures because their loss has diverged.
-        n_infeasible: Those of them that are complete while none of these is feasible: then the
-            model is one of their violations. 0 from then on.
+        n_rows: Number of finished rows that the model knows.
+        n_diverged: How many of these count as failures because their loss has diverged.
+        n_infeasible: How many of these are complete as long as none is feasible, so that the model
+            is one of their violations; 0 once a row is feasible.
         fit_seconds: Time of a fit made for this proposal; None if the model was reused.
         shares: Share of each earlier task in the decision, by name; the rest to 1 is the share of
             the search's own evaluations. None without earlier tasks.
@@ -102,9 +102,9 @@ class Proposal:
     trust: Mapping[str, float] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """What is known of the choice, as plain data that JSON keeps unchanged.
+        """The known facts of the choice, as plain data that JSON keeps unchanged.
 
-        Not the vector, and not the seconds of a fit, which are no fact of the configuration.
+        Without the vector and ``fit_seconds``, which say nothing about why it was chosen.
         """
         known: dict[str, Any] = {"origin": self.origin}
         known |= {n: float(v) for n in _FACTS if (v := getattr(self, n)) is not None}
@@ -184,7 +184,7 @@ def ask(
     with one_blas_thread(), np.errstate(under="ignore"):
         history = fill_gaps(space, history, streams)
         asking = (history.status == Status.RUNNING) & np.isnan(history.vectors).all(axis=1)
-        # So many at most, for each costs a proposal of its own.
+        # At most MOST_ASKING, as each costs a proposal.
         asking &= (history.number < k) & (history.number >= k - MOST_ASKING)
         # Ascending: each worker takes account of the configurations of lower numbers.
         for number in np.sort(history.number[asking]).tolist():
@@ -206,8 +206,8 @@ def fill_gaps(space: VectorSpace, history: History, streams: Streams) -> History
     """The history with random values where a finished row ended before it asked for one.
 
     Its outcome did not depend on such a value, so any will do. A gap itself would mislead a model:
-    only rows that ended early have one, candidates never. A row always gets the same values. Those
-    of complete and pruned rows stay marked as missing: see ``Repeats``.
+    only rows that ended early have one, candidates never. A row always gets the same values. In
+    complete and pruned rows they stay marked as missing, see ``Repeats``.
     """
     gaps = history.missing & np.isnan(history.vectors)
     gaps &= (history.status != Status.RUNNING)[:, None]
@@ -217,7 +217,7 @@ def fill_gaps(space: VectorSpace, history: History, streams: Streams) -> History
     # Drawn for rows without a gap, too: which other rows have one must not change a row's values.
     drawn = streams.generator("gaps").random((int(stopped[-1]) + 1, space.d))
     vectors, missing = history.vectors.copy(), history.missing.copy()
-    # All values, for a drawn choice may activate what is no gap by itself.
+    # All NaN, not only the gaps: a drawn choice may activate other parameters.
     for column in np.flatnonzero(np.isnan(vectors[stopped]).any(axis=0)).tolist():
         rows = stopped[np.isnan(vectors[stopped, column])]
         vectors[rows, column] = space.quantile(column, drawn[rows, column])
@@ -228,7 +228,7 @@ def fill_gaps(space: VectorSpace, history: History, streams: Streams) -> History
 
 
 def _ended_by_themselves(history: History) -> BoolArray:
-    """Rows (n,) that asked for all that their objective asks for: complete and pruned ones."""
+    """Mask (n,) of complete and pruned rows: they asked for all that their objective needs."""
     return np.isin(history.status, (Status.COMPLETE, Status.PRUNED))
 
 
@@ -236,12 +236,12 @@ class Repeats:
     """Configurations that the proposal for number ``k`` should not repeat.
 
     They are those in the history, copies of running ones that have not asked for all of their
-    values yet, and those that a complete or pruned row did not tell apart: with the same values of
-    all that it asked for, its objective asks for nothing else. Else a condition that is not known
-    would let an evaluation be proposed again and again, with other values of what nobody reads.
+    values yet, and those that agree with a complete or pruned row in all that it asked for: the
+    objective would ask for nothing else. Without the last rule a condition that is not known would
+    let an evaluation be repeated endlessly, with other values of parameters that nobody reads.
 
     Attributes:
-        taken: These running rows (p, d), NaN for values that are not compared. A parameter that no
+        taken: The running rows (p, d), NaN for values that are not compared. A parameter that no
             row has asked for, or only rows of another branch, does not distinguish configurations,
             and conditions may be unknown before the first evaluations are complete. So a row that
             has asked for a number is compared by all that it, and complete rows of the same
@@ -287,11 +287,11 @@ class Repeats:
 def _paths(
     space: VectorSpace, history: History, asked: BoolArray, unasked: BoolArray
 ) -> list[tuple[BoolArray, KeyArray]]:
-    """What rows asked for (d,), and the sorted keys of its values in these rows.
+    """Masks (d,) of the parameters that rows asked for, each with the sorted keys of such rows.
 
-    Only rows without values that they could have had count, ``unasked`` (n, d). A parameter that
-    only later rows have asked for may be new in the objective: the row says nothing about it. One
-    that no row has asked for does not distinguish configurations.
+    Only rows with active values that were not asked for, ``unasked`` (n, d), count. Rows are left
+    out if only later rows have asked for such a parameter: it may be new in the objective, and the
+    row says nothing about it. One that no row has asked for does not distinguish configurations.
     """
     rows = np.flatnonzero(unasked.any(axis=1) & asked.any(axis=1))
     if not len(rows):
@@ -319,19 +319,19 @@ class Question:
 
     @cached_property
     def repeats(self) -> Repeats:
-        """What would repeat an evaluation."""
+        """The configurations that would repeat an evaluation."""
         return Repeats(self.space, self.history, self.k)
 
     @cached_property
     def earlier(self) -> History:
-        """The rows of lower numbers."""
+        """The finished rows, and the running ones of lower numbers."""
         return self.history.before(self.k)
 
     def unseen(self, n: int) -> tuple[FloatArray, bool]:
         """Candidates (m, d) that repeat nothing, and whether they are all that is left.
 
-        Copies of running ones, then observed ones, only if nothing else is left; forbidden ones
-        only if the ``fixed`` values make all draws forbidden.
+        If nothing else is left they are copies of running configurations, else observed ones.
+        Forbidden ones are returned only if the ``fixed`` values make all draws forbidden.
         """
         space, fixed = self.space, self.fixed
         # With ``fixed`` values the list would have configurations that contradict them.
@@ -359,7 +359,7 @@ class Question:
 def propose_randomly(
     space: VectorSpace, history: History, k: int, rng: np.random.Generator
 ) -> Iterator[Proposal]:
-    """Random configurations for number ``k``, one or more, the next to be taken if one is refused.
+    """Yield random configurations for number ``k``, at least one; take the next if one is refused.
 
     They repeat nothing, unless nothing else is left, see ``Question.unseen``.
     """

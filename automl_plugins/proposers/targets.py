@@ -28,12 +28,12 @@ Substitute = Literal["progress", "violations"]
 _VISIBLE = 1e-6  # relative difference of losses, far larger than rounding
 _ROUNDING = 1e-12  # relative difference of reports that may differ from their mean by rounding
 _SAME = 1e-15  # relative difference of losses that differ by rounding only
-_PAIRS = 3  # complete rows from which the final loss of others is predicted; any two fit a line
-_MOST_STEPS = 100  # at which it is predicted, those of the most rows; each reads all curves
-_BEHIND = 2.0  # how far behind the worst complete loss, in the range of all
-_FLOOR = 0.15  # regret, in that of the median row, below which differences are compressed
+_PAIRS = 3  # fewest complete rows that predict the final loss of others: any two fit a line
+_MOST_STEPS = 100  # steps with such predictions, those of the most rows; each reads all curves
+_BEHIND = 2.0  # how far such a loss may lie behind the worst complete one, in their range
+_FLOOR = 0.15  # regret, as a share of the median regret, below which differences are compressed
 _INCUMBENTS = 64  # best rows among which the best prediction is the incumbent
-_MOST = 1e300  # regret in the same unit beyond which losses are equally bad
+_MOST = 1e300  # regret, as a share of the median regret, beyond which losses are equally bad
 
 
 @dataclass(frozen=True)
@@ -122,9 +122,9 @@ def effective_losses(history: History, penalised: BoolArray | None = None) -> Fl
 
 
 def _between(curve: Mapping[float, float], steps: list[float], step: float) -> float:
-    """The loss at a step without a report, interpolated; NaN where there is none on one side.
+    """The loss of a curve at a step without a report, interpolated; NaN before or after them all.
 
-    ``steps`` are those of the curve, ascending: there may be thousands.
+    ``steps`` are the steps of the curve, ascending; sorting thousands in each call is slow.
     """
     place = bisect_left(steps, step)
     if place in (0, len(steps)):
@@ -137,8 +137,9 @@ def _between(curve: Mapping[float, float], steps: list[float], step: float) -> f
 def _predict_final(history: History, losses: FloatArray) -> FloatArray:
     """Final losses (n,) that pruned rows would have had; NaN where that cannot be predicted.
 
-    From the step at which a row was pruned, by the least-squares line through the complete rows,
-    if at least ``_PAIRS`` of them reported there, or before and after it; it does not fall.
+    A least-squares line leads from the loss at the step at which a row was pruned to the final
+    loss. It is fitted to the complete rows that reported at this step, or before and after it, at
+    least ``_PAIRS`` of them; where it would fall, the mean of their final losses is predicted.
     Predictions lie between the best complete loss and ``_BEHIND`` ranges behind the worst.
 
     Args:
@@ -162,7 +163,7 @@ def _predict_final(history: History, losses: FloatArray) -> FloatArray:
             curve[step] if step in curve else _between(curve, ascending[i], step)
             for i, curve in enumerate(curves)
         ]
-        # Both are tamed together: a diverged report would be all that the line goes through.
+        # Tamed together: a single diverged report would decide the whole line.
         shown = tame(np.append(reports, history.losses[rows]))
         early, ends = shown[: len(complete)], losses[complete]
         known = ~np.isnan(early)
@@ -191,8 +192,8 @@ def is_informative(history: History) -> bool:
 def all_alike(history: History) -> bool:
     """Whether there are several complete rows, all of the same loss, and nothing was pruned.
 
-    Then no model of losses knows where to search; one must be feasible, else models of the
-    violations do. Differences by rounding do not count.
+    Then no model of losses knows where to search. At least one row must be feasible: otherwise
+    violations are modelled, and say more. Differences by rounding do not count.
     """
     complete = history.status == Status.COMPLETE
     losses = history.losses[complete]
@@ -205,7 +206,7 @@ def all_alike(history: History) -> bool:
 
 
 def with_diverged_as_failed(history: History) -> History:
-    """The history, in which complete rows with a diverged loss have failed.
+    """The history with FAILED in place of COMPLETE for rows with a diverged loss.
 
     They show where not to search, as failures do. Their losses would be a cliff, or outliers among
     good rows, that no smooth model fits. The losses of feasible rows set the limit.
@@ -229,9 +230,8 @@ def find_substitute(history: History) -> Substitute | None:
 def successes(history: History) -> BoolArray:
     """Mask (n,) of the rows that neither failed nor violate a constraint.
 
-    Only failures are no successes while violations stand for the losses, which say more of where
-    constraints hold, or all rows violate one: beside violations that all have nobody would see
-    the failures.
+    Violations do not count while they stand for the losses, which then show where constraints
+    hold, nor if no row would succeed: failures could not be told from the other rows.
     """
     done = np.asarray(history.status != Status.FAILED)
     kept = done & history.feasible
@@ -243,8 +243,8 @@ def with_substitute_losses(history: History) -> History:
 
     Without a complete row they are the ranks of the pruned rows, later steps first and better
     losses first within a step. Without a feasible row they are the sums of the violations of the
-    constraints, each divided by its mean violation; an unknown one counts as the mean. Pruned rows
-    have theirs, too, if they know any.
+    constraints, each divided by its mean violation; an unknown one counts as the mean. A pruned
+    row with a known constraint gets such a sum, too. Rows with a substitute count as complete.
     """
     substitute = find_substitute(history)
     if substitute is None:
@@ -259,7 +259,7 @@ def with_substitute_losses(history: History) -> History:
     known = ~np.isnan(history.constraints)
     status[pruned & known.any(axis=1)] = Status.COMPLETE
     rows = status == Status.COMPLETE
-    # Bounded, for an infinite violation in units of an infinite mean is no number.
+    # Bounded, as an infinite violation divided by an infinite mean is NaN.
     excess, known = np.clip(history.constraints[rows], 0.0, HUGE), known[rows]
     # Each constraint in units of its own violations: one may be in metres, another in seconds.
     scale = np.where(known, excess, 0.0).sum(axis=0) / np.maximum((excess > 0.0).sum(axis=0), 1)
@@ -289,5 +289,5 @@ def choose_rows(
 
 
 def incumbents(rows: IntArray, success: BoolArray) -> IntArray:
-    """The first of ``rows`` (n,), n > 0, best first: those of ``success`` if the best one is."""
+    """At most 64 first ``rows`` (n,), n > 0, best first; only successes if the best row is one."""
     return np.asarray(rows[success[rows] == success[rows[0]]][:_INCUMBENTS])

@@ -62,9 +62,9 @@ class TrustRegion:
 
 
 def trust_region(asked: Question, models: FittedModels) -> TrustRegion | None:
-    """The region of a ``Local`` surrogate, around the best row that it has learnt; None of others.
+    """The region of a ``Local`` surrogate around the best row that it has learnt; else None.
 
-    The numbers of ``moving`` move in it.
+    The numbers that ``moving`` returns vary in it.
     """
     surrogate, learnt, space = models.surrogate, models.learnt, asked.space
     if not isinstance(surrogate, Local):
@@ -84,10 +84,10 @@ def trust_region(asked: Question, models: FittedModels) -> TrustRegion | None:
 
 
 def has_region(space: VectorSpace, history: History) -> bool:
-    """Whether a search has come so far that the region around its best row is worth a model.
+    """Whether a search is long enough for a model of the region around its best row.
 
-    There are 64 complete and feasible rows, 128 in a space with branches. One alone is the best:
-    several lie on a plateau. It may still be proposed, and it has numbers that move.
+    It needs 64 complete and feasible rows, 128 in a space with branches. Exactly one of them is
+    the best (several would lie on a plateau), may still be proposed, and has numbers to vary.
     """
     good = np.flatnonzero((history.status == Status.COMPLETE) & history.feasible)
     if len(good) < (_FEWEST_WITH_BRANCHES if space.branching else _FEWEST):

@@ -31,11 +31,11 @@ _ENOUGH = 10  # complete evaluations after which no further branch is expected
 
 
 class WithFallback:
-    """Asks a proposer that learns from a memory, and a fallback where that one cannot propose.
+    """Asks a proposer that learns from a memory, and a fallback if that proposer cannot propose.
 
-    It cannot where the search space can use nothing of the memory, or where a model fails; a
-    warning is logged the first time of each. Every proposal asks it again: a search space that the
-    trials discover may grow into one that fits.
+    It cannot if the search space can use nothing of the memory, or if a model fails; the first
+    time of each, a warning is logged. Every proposal asks it again: a search space that the trials
+    discover may grow until the memory fits.
     """
 
     def __init__(self, proposer: Proposer, fallback: Proposer, *, memory: AlignedMemory) -> None:
@@ -57,13 +57,13 @@ class WithFallback:
         try:
             if not memory.waits(space, history):
                 memory.on(space)
-                # A first trial has the space of the memory, if that is all there is.
+                # Before a trial is complete, the space may be that of the memory itself.
                 complete = bool((history.status == Status.COMPLETE).any())
                 if complete and not may_branch(space, history):
                     memory.settle(space)
                 return self.proposer.propose(space, history, streams, k, fixed)
         except MemoryMismatch as mismatch:
-            # Else the space may fit after some more trials, and a warning would be premature.
+            # Otherwise the memory may fit after some more trials: no warning yet.
             lasting = mismatch.final or not may_branch(space, history)
             if lasting and not mismatch.expected:
                 self._warn(mismatch)
@@ -97,9 +97,9 @@ def check_fits(memory: AlignedMemory, space: VectorSpace) -> None:
 
 
 def may_branch(space: VectorSpace, history: History) -> bool:
-    """Whether trials may yet ask for other parameters: some option has no complete evaluation.
+    """Whether trials may still ask for further parameters: some option has no complete evaluation.
 
-    The memory may know the parameters of just that option.
+    The memory may know the parameters of exactly that option.
     """
     if (history.status == Status.COMPLETE).sum() >= _ENOUGH:
         return False
@@ -110,11 +110,11 @@ def may_branch(space: VectorSpace, history: History) -> bool:
 def as_remembered(
     history: History, dataset: MetaDataset, vectors: FloatArray, fixed: FloatArray | None = None
 ) -> History:
-    """The history as a memory sees it, without differences in what no run of the memory has.
+    """The history without differences in parameters that no run of the memory has.
 
     A configuration of the memory that was evaluated with another value of such a parameter is not
-    a new one. So these values become those that the ``vectors`` (n, d) made of the memory have in
-    common, or the ``fixed`` ones (d,).
+    a new one. So the value becomes the one that all ``vectors`` (n, d) of the memory share, or the
+    ``fixed`` one (d,).
     """
     unknown = dataset.unknown
     if not unknown.any() or not len(vectors):
@@ -131,14 +131,14 @@ def as_remembered(
 
 
 def _as_recorded(dataset: MetaDataset, vectors: FloatArray) -> FloatArray:
-    """Suggestions (n, d) without differences in what no run has, which the design made."""
+    """Suggestions (n, d) with one value for all in parameters that no run of the memory has."""
     made = dataset.arbitrary & ~np.isnan(vectors)
-    # Any value that is the same for all will do: the largest. There may be no rows: ``initial``.
+    # Any common value will do: here the largest. ``initial`` is for no rows.
     return np.where(made, np.fmax.reduce(vectors, initial=0.0), vectors)
 
 
 def _with_fixed(dataset: MetaDataset, vectors: FloatArray, fixed: FloatArray) -> FloatArray:
-    """Suggestions (n, d) with the fixed values (d,) of what no run has."""
+    """Suggestions (n, d) with the ``fixed`` values (d,) of parameters that no run has."""
     free = dataset.unknown & ~np.isnan(fixed) & ~np.isnan(vectors)
     changed = np.where(free, fixed, vectors)
     # On another branch the suggestion would lose values, or lack some.
@@ -150,8 +150,8 @@ def _with_fixed(dataset: MetaDataset, vectors: FloatArray, fixed: FloatArray) ->
 class SuggestedStart:
     """Proposes the suggestions of the design ``diverse``, each once, then asks another proposer.
 
-    A suggestion that contradicts values already decided is skipped, unless only values that no run
-    of the memory has contradict them: those of the choice among algorithms, in a memory of one.
+    A suggestion that contradicts values already decided is skipped, unless it does so only in
+    parameters that no run of the memory has: in a memory of one algorithm, say, the choice of it.
 
     Args:
         memory: The earlier tasks.
@@ -196,7 +196,7 @@ class SuggestedStart:
             seen = as_remembered(history, dataset, recorded, fixed)
             fresh = ~Repeats(space, seen, k).among(recorded) & space.agrees(vectors, fixed)
             if fresh.any():
-                # As suggested: only comparisons leave out what no run has.
+                # As suggested: ``recorded`` serves comparisons only.
                 vector = vectors[np.flatnonzero(fresh)[0]].copy()
                 return Proposal(vector, "design", shares={self.memory.name_in(space): 1.0})
         proposal = self.proposer.propose(space, history, streams, k, fixed)
