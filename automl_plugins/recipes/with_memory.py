@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 _RECORDED = 3  # first evaluations of tst, chosen among the best of earlier tasks
 
-# The committee of ``auto``: with few evaluations processes predict better, for trees need some to
-# split at all.
+# The committee of ``auto``: with few evaluations processes predict better, because trees need some
+# to split at all.
 _PRIOR = {"process": 1.5, "log process": 1.5}
-# Of noisy losses the logarithm of the regret is that of the luckiest one, and trees, which average
-# few of them, follow it, too.
+# Members that noise misleads: the logarithm of the regret stretches differences near the
+# luckiest loss, and trees, which average few losses, follow it, too.
 _EXACT = ("trees", "log process")
 # No more than a process: some memories mislead, and the suggestions are a head start already.
 _PRIOR_WITH_MEMORY = _PRIOR | {"earlier tasks": 1.5}
@@ -140,21 +140,21 @@ def auto(
             ``automl_plugins.meta.recognition.RecognisedMemory``; None learns from this search
             only.
         task: See ``automl_plugins.recipes.tst``.
-        meta_features: Those of this task; without them the meta-learner predicts the mean over the
-            earlier tasks.
+        meta_features: Meta-features of this task; without them the meta-learner predicts the mean
+            over the earlier tasks.
         X: See ``automl_plugins.recipes.tst``.
         y: See ``automl_plugins.recipes.tst``.
-        n_suggested: Evaluations, of any origin, before the committee is asked; while there are
-            fewer, the memory suggests.
+        n_suggested: Evaluations, of any origin, before the committee is asked; before them the
+            memory suggests.
         per_second: Whether the gain is divided by the predicted seconds.
         cost_exponent: See ``automl_plugins.recipes.gbqr``.
         cost_budget: See ``automl_plugins.recipes.gbqr``.
         balance: See ``automl_plugins.recipes.gbqr``.
-        **options: Those of ``Options``, see ``ProposerSettings``.
+        **options: The arguments of ``Options``, see ``ProposerSettings``.
 
     Raises:
         TypeError: For a memory of the wrong type.
-        MemoryMismatch: For a memory without another task, unless it is a store.
+        MemoryMismatch: For a memory with no other task than this one, unless it is a store.
         ValueError: For an argument outside its range.
     """
     check_task(task)  # without a memory, too
@@ -256,7 +256,7 @@ def tst(
     Args:
         memory: The earlier tasks.
         task: Name of this task; its own runs in the memory are left out.
-        meta_features: Those of this task, for ``distance="meta_features"``.
+        meta_features: Meta-features of this task, for ``distance="meta_features"``.
         X: Data of this task instead, from which meta-features are computed.
         y: The target of this data.
         distance: ``"ranks"`` (TST-R) or ``"meta_features"`` (TST-M).
@@ -267,15 +267,15 @@ def tst(
             learnt (``failed_trials="ignore"``), constraints are, if there are any. Where the
             authors predict a whole grid, spaces of more than ``n_candidates=1000`` configurations
             are searched by random configurations and local search.
-        **options: Those of ``Options``, see ``ProposerSettings``.
+        **options: The arguments of ``Options``, see ``ProposerSettings``.
 
     Raises:
         TypeError: For a memory of the wrong type.
-        MemoryMismatch: For a memory without another task, unless it is a store.
+        MemoryMismatch: For a memory with no other task than this one, unless it is a store.
         ValueError: For an argument outside its range.
     """
     settings: dict[str, Any] = {"n_recorded": _RECORDED}
-    # Before the options of the paper, which are not those of the fallback.
+    # The fallback does not take the options of the paper, which are added below.
     plain = gbqr(**options)
     if paper:
         own = Options(n_candidates=1000, max_rows=None, failed_trials="ignore")
@@ -289,7 +289,7 @@ def tst(
         bandwidth=bandwidth,
         meta_features=describe_task(meta_features, X, y),
     )
-    # Raw, for the surrogate brings losses to the scale of the votes itself.
+    # Raw, because the surrogate itself brings the votes to the scale of the losses.
     proposer = make_proposer(template, target="raw", informed=True, **settings, **options)
     return WithFallback(proposer, plain, memory=known)
 
@@ -313,18 +313,18 @@ def blended(
     Args:
         memory: The earlier tasks.
         task: Name of this task; its own runs in the memory are left out.
-        meta_features: Those of this task; without them the meta-learner predicts the mean over the
-            earlier tasks.
+        meta_features: Meta-features of this task; without them the meta-learner predicts the mean
+            over the earlier tasks.
         X: See ``tst``.
         y: See ``tst``.
-        surrogate: The surrogate whose vote grows with the trials; None takes that of ``gbqr``.
+        surrogate: The surrogate whose vote grows with the trials; None takes the one of ``gbqr``.
         n_suggested: Evaluations before the vote; 0 begins with the meta-learner.
         balance: See ``ProposerSettings``.
-        **options: Those of ``Options``, see ``ProposerSettings``.
+        **options: The arguments of ``Options``, see ``ProposerSettings``.
 
     Raises:
         TypeError: For a memory of the wrong type.
-        MemoryMismatch: For a memory without another task, unless it is a store.
+        MemoryMismatch: For a memory with no other task than this one, unless it is a store.
         ValueError: For an argument outside its range.
     """
     known = task_memory(memory, task=task)
@@ -356,7 +356,7 @@ def pmf(
     Args:
         memory: The earlier tasks.
         task: Name of this task; its own runs in the memory are left out.
-        meta_features: Those of this task; without them the start is the same for all tasks.
+        meta_features: Meta-features of this task; without them the start is the same for all.
         X: See ``tst``.
         y: See ``tst``.
         model: Settings of the factorisation, or one fitted on this memory; None takes the default.
@@ -366,26 +366,26 @@ def pmf(
         start: ``"portfolio"`` or ``"nearest"``, see ``PipelineProposer``; None is the portfolio,
             the nearest for the paper.
         paper: Whether to follow the authors: the start, and ``MatrixFactorization.paper``, whose
-            docstring says what it leaves open and which losses it expects. What still differs: a
-            failed evaluation counts as the worst instead of as missing, and what is likely to fail
-            is left out; losses far above all others are moved closer, and losses of a memory whose
-            tasks hardly share configurations are estimated on [0, 1]; expected improvement divides
-            by the standard deviation where the paper prints the variance; running evaluations
-            count; after the known configurations GBQR continues.
-        **options: Those of ``Options``, for the search after all known configurations.
+            docstring says what it leaves open and which losses it expects. What still differs:
+            failed evaluations count as the worst, not as missing, and configurations that are
+            likely to fail are left out; losses far above all others are moved closer, and losses
+            of a memory whose tasks hardly share configurations are estimated on [0, 1]; expected
+            improvement divides by the standard deviation where the paper prints the variance;
+            running evaluations count; after the known configurations GBQR continues.
+        **options: The arguments of ``Options``, for the search after all known configurations.
 
     Raises:
         TypeError: For a memory of the wrong type.
-        MemoryMismatch: For a memory without another task, unless it is a store.
+        MemoryMismatch: For a memory with no other task than this one, unless it is a store.
         ValueError: For an argument outside its range.
     """
-    # Here, for they take longer to import than all that the other recipes need.
+    # Here, because they take longer to import than all that the other recipes need.
     from automl_plugins.meta.factorization import MatrixFactorization
     from automl_plugins.proposers.pipelines import PipelineProposer
 
     if paper and model is None:
         model = MatrixFactorization.paper()
-    # Asked after the last pipeline, and wherever the memory does not fit.
+    # The plain proposer is asked after the last pipeline, and if the memory does not fit.
     known, plain = task_memory(memory, task=task), gbqr(**options)
     pipelines = PipelineProposer(
         known,

@@ -101,14 +101,15 @@ def gbqr(
     Args:
         alpha: Quantile of the loss in (0, 1) that the models predict.
         n_models: Bootstrap models.
-        doubt: Standard deviation far from all evaluations, in units of that of the losses; >= 0.
+        doubt: Standard deviation added far from all evaluations, as a share of that of the losses;
+            >= 0.
         balance: See ``ProposerSettings``.
         per_second: Whether the gain is divided by the predicted seconds.
         cost_exponent: See ``ProposerSettings``.
         cost_budget: See ``ProposerSettings``.
         thesis: Whether to take the method as published, ``gbqr_thesis``; of the arguments above
             it takes only ``per_second``.
-        **options: Those of ``Options``, see ``ProposerSettings``.
+        **options: The arguments of ``Options``, see ``ProposerSettings``.
 
     Raises:
         ValueError: For an argument outside its range, or one that ``thesis=True`` does not take.
@@ -149,10 +150,10 @@ def gbqr_surrogate(
 ) -> DistanceAware:
     """The surrogate of ``gbqr``, for losses as normal scores."""
     models = surrogates.QuantileBoosting(alpha=alpha, n_models=n_models)
-    # Here, and not at the first fit after the start design.
+    # Errors are raised here, and not at the first fit after the start design.
     models.check_arguments()
     check_finite("doubt", doubt)
-    # A floor for what is divided by seconds only, see ``ei_per_second``.
+    # A floor only for gains that are divided by seconds, see ``ei_per_second``.
     return surrogates.DistanceAware(models, strength=doubt, floor=_FLOOR if per_second else 0.0)
 
 
@@ -162,8 +163,8 @@ def gbqr_thesis(*, per_second: bool = False, **options: Unpack[Options]) -> Mode
     100 trees of 8 leaves, fitted anew on all rows after each evaluation; three random evaluations
     first (``n_startup=3``); the predicted bound is the acquisition. In a space of at most 10 000
     configurations (``n_candidates=10_000``) all that are left are predicted, as in the thesis's
-    simulation. A larger one is searched as its chapter 2.5.2 describes SMAC: 10 000 random
-    configurations, and local searches from the ten evaluated ones of the best bound.
+    simulation. A larger space is searched as the thesis (2.5.2) describes SMAC: 10 000 random
+    configurations, and local searches from the ten evaluated ones with the best bounds.
     Failures are not learnt (``failed_trials="ignore"``), nor is the number of rows limited
     (``max_rows=None``). The thesis has no constraints: if trials have any, they are learnt.
 
@@ -171,9 +172,9 @@ def gbqr_thesis(*, per_second: bool = False, **options: Unpack[Options]) -> Mode
 
     * LightGBM's defaults of 20 rows in a leaf and 3 in a bin are 1: with them every prediction is
       constant up to 40 rows.
-    * Losses are standardised before the fit, which changes quantiles only by rounding; but those
-      far from all others are moved near them first (``records.scores.tame``). Equal best bounds
-      are drawn from at random, where the thesis does not say.
+    * Losses are standardised before the fit, which changes quantiles only by rounding, and before
+      that, losses far from all others are moved near them (``records.scores.tame``). Among equal
+      best bounds one is drawn at random; the thesis does not say.
     * Per second (GBQR-median, eq. 5.2) the bound is divided by the seconds instead of their
       logarithm, which is negative below one second; bounds below the median gain 0 instead of
       less. The model of seconds is ``surrogates.RunningTime``, whose docstring says what differs.
@@ -229,7 +230,7 @@ def surrogate(
         cost_exponent: See ``ProposerSettings``.
         cost_budget: See ``ProposerSettings``.
         startup: ``"design"`` fills the space and visits every branch, ``"random"`` draws.
-        **options: Those of ``Options``, see ``ProposerSettings``.
+        **options: The arguments of ``Options``, see ``ProposerSettings``.
 
     Raises:
         ValueError: For an argument outside its range.
@@ -263,7 +264,7 @@ def ei_per_second(
 ) -> ModelBasedProposer:
     """Expected improvement of a random forest per predicted second (thesis 5.2)."""
     return make_proposer(
-        # Without a floor, what is nearly certain to gain nothing would be infinitely bad.
+        # Without a floor, near certainty of no gain would be infinitely bad, however quick it is.
         surrogates.DistanceAware(surrogates.RandomForest(), floor=_FLOOR),
         target="log_regret",
         timed=True,

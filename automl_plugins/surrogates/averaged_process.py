@@ -49,27 +49,27 @@ from automl_plugins.surrogates.gaussian_process import (
 _KERNEL: Kernel = "matern52"  # of ``AveragedProcess``
 _LENGTHS = (0.125, 0.25, 0.5, 1.0, 2.0)  # of inputs in [0, 1]; the ascent refines the likeliest
 _NOISES = (1e-3, 5e-2)
-_OWN_NOISES = (1e-5, 1e-2)  # where losses may be exact, as those of a simulation are
-_NOISY = (0.1, 0.3, 1.0)  # where an ascent starts, too, if they are likelier than the ones above
-# Evidence below which a kernel does not take part in predictions: each costs a product of (m, n)
-# and (n, n), and would move the mean by less than a ten thousandth of what it differs by.
+_OWN_NOISES = (1e-5, 1e-2)  # for losses that may be exact, such as those of a simulation
+_NOISY = (0.1, 0.3, 1.0)  # start a further ascent if they are likelier than those above
+# Evidence below which a kernel takes no part in predictions: it would cost a product of (m, n) and
+# (n, n), and move the mean by less than a ten thousandth of its difference from the mean.
 _NEGLIGIBLE = 1e-4
 _SURPRISE = 2.0  # growth of the misfit beyond which the likely kernels do not explain new rows
 # Prior deviations of a log length scale from that shared by all inputs, and of the log constant. A
 # narrower one of 1 was better on the tables it was chosen on, and level on the others.
 _LOG_SCALE_STD, _LOG_CONSTANT_STD = 3.0, 2.0
 _CONSTANT_BOUNDS = (0.01, 100.0)  # losses are standardised
-# Rows that relevances are fitted to; the cost of an ascent grows with their cube. The ascent finds
-# relevances in chance where there are many inputs for its rows: rows beyond these then judge it.
+# Rows that relevances are fitted to; the cost of an ascent grows with their cube. With many inputs
+# for few rows it takes chance for relevance: the evidence of the rows left out then tells.
 _RELEVANCE_ROWS, _MORE_RELEVANCE_ROWS = 64, 128
-_FEW_SCALES = 20  # inputs up to which it gets more rows
+_FEW_SCALES = 20  # up to so many inputs the ascent gets more rows
 _RELEVANCE_STEPS = 25  # of the ascent, each of which costs a factorisation
 _CHUNK = 256  # rows predicted at a time, whose correlations fit into the processor's cache
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A kernel with length scales (d,); ``variance`` and ``noise`` are of standardised losses.
+    """A kernel with length scales (d,); variance and noise are in units of standardised losses.
 
     ``log_prior`` is the logarithm of its prior weight, up to a constant.
     """
@@ -88,11 +88,11 @@ def uninformed_kernels(d: int, noises: Sequence[float] = _NOISES) -> list[Candid
 def fit_relevances(
     inputs: FloatArray, z: FloatArray, start: Candidate, kernel: Kernel
 ) -> Candidate:
-    """The kernel with a length scale of its own for each input that is most likely a posteriori.
+    """The kernel of largest posterior probability with one length scale for each input.
 
-    An ascent from ``start``. The prior of the logarithms is normal: about the length scales of
-    ``start`` with deviation 3, about 0 for the constant with deviation 2. An input without
-    influence gets a long length scale, so that no evaluations are spent on it.
+    An ascent from ``start`` finds it. The prior of the logarithms is normal: about the length
+    scales of ``start`` with deviation 3, about 0 for the constant with deviation 2. An input
+    without influence gets a long length scale, so that no evaluations are spent on it.
 
     Args:
         inputs: Complete inputs (n, d).
@@ -245,13 +245,13 @@ class EvidenceAverage:
     ) -> list[FloatArray]:
         """Correlations (n, m) of the rows learnt from with ``inputs`` (m, d) by each candidate.
 
-        Candidates that differ in their noise only share them.
+        Candidates with the same length scales share an array.
         """
         shared: FloatArray | None = None
         found: dict[bytes, FloatArray] = {}
         for key, scales in {c.scales.tobytes(): c.scales for c in candidates}.items():
             if len(scales) and (scales == scales[0]).all():
-                # A scale of all inputs divides their distances, which are computed once.
+                # A length scale of all inputs only divides the distances, computed once.
                 if shared is None:
                     shared = squared_distances(self.inputs_, inputs)
                 found[key] = correlation_of(shared / scales[0] ** 2, self.kernel)
@@ -283,11 +283,11 @@ class _Solved:
 class AveragedProcess(BaseEstimator):  # type: ignore[misc]
     """Gaussian process on standardised losses, averaged over kernels by their evidence.
 
-    The kernels (Matern-5/2) have one length scale for all inputs, of five sizes, and little noise
-    or some; and one has a length scale for each, see ``fit_relevances``, or two where noisy
-    kernels are likelier than these. With few rows none of them is certain, and the average says
-    so. Missing values are completed as in ``GaussianProcess``. A fit takes a fraction of the time
-    of a search for hyperparameters from several starts.
+    Ten kernels (Matern-5/2) have one length scale for all inputs, of five sizes, and one of two
+    noise variances. A further kernel has a length scale for each input, see ``fit_relevances``; a
+    second one joins if much noisier kernels are likelier than the ten. With few rows no kernel is
+    certain, and the average says so. Missing values are completed as in ``GaussianProcess``. A
+    fit takes a fraction of the time of a search for hyperparameters from several starts.
 
     Args:
         max_rows: Largest number of rows to learn from, at least 2; see ``informative_rows``.
@@ -322,7 +322,7 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
             is_small = inputs.shape[1] <= _FEW_SCALES
             few = informative_rows(y, _MORE_RELEVANCE_ROWS if is_small else _RELEVANCE_ROWS)
             z, starts = standardise(y[few])[0], [self.process_.likeliest]
-            # An ascent from little noise may end without any, at short scales that explain it.
+            # An ascent from little noise may end at short length scales that explain the noise.
             if both.likeliest is not self.process_.likeliest:
                 starts.append(both.likeliest)
             for start in starts:
@@ -337,7 +337,7 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
 
     @property
     def noise_(self) -> float:
-        """Variance of the noise over that of the losses without it, by the likeliest kernel."""
+        """Variance of noise / variance of losses without noise, by the likeliest kernel."""
         check_is_fitted(self, "process_")
         return self.process_.likeliest.noise / self.process_.likeliest.variance
 
@@ -350,10 +350,10 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
         return mean
 
     def conditioned(self, X: FloatArray, y: FloatArray) -> Self:
-        """A copy that knows features ``X`` (n, f) and losses ``y`` (n,) instead of its rows.
+        """A copy with ``X`` (n, f) and ``y`` (n,) as all its rows, in place of those of ``fit``.
 
-        The kernels stay the likely ones of ``fit``. If they do not explain the further rows, the
-        other kernels are asked, too; if a column has its first missing value, all are fitted anew.
+        The kernels stay the likely ones of ``fit``. If they do not explain the new rows, the other
+        kernels are averaged, too; if a column has its first missing value, all are fitted again.
         """
         check_is_fitted(self, "process_")
         seen, everything = copy.copy(self), as_training(as_features(X, self.n_features_in_), y)
@@ -385,7 +385,7 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
         return seen
 
     def _informative(self, X: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The rows to learn from, whose positions are kept."""
+        """The rows to learn from; ``rows_`` keeps their positions."""
         self.n_rows_, self.rows_ = len(y), informative_rows(y, self.max_rows)
         return X[self.rows_], y[self.rows_]
 

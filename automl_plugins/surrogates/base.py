@@ -33,8 +33,8 @@ _LOG_SQRT_2_PI = 0.5 * np.log(2.0 * np.pi)
 class Surrogate(Protocol):
     """A model of the loss: scikit-learn manners, and an uncertainty beside each prediction.
 
-    Those of this package raise ValueError for illegal arguments, wrong shapes and numbers that are
-    not finite, and NotFittedError where ``fit`` was not called.
+    The surrogates of this package raise ValueError for illegal arguments, wrong shapes and numbers
+    that are not finite, and NotFittedError if ``fit`` was not called.
 
     Example::
 
@@ -71,8 +71,8 @@ class Seeded(Protocol):
 class Flagging(Protocol):
     """A surrogate that flags missing values: ``implied`` is set before each fit.
 
-    These are the columns, ascending, in which a value is missing or not by the numbers of others;
-    see ``VectorSpace.implied``. A flag would add nothing but distance.
+    It lists the columns, ascending, in which numbers of other columns alone decide whether a value
+    is missing, see ``VectorSpace.implied``: a flag would repeat these numbers and add distance.
     """
 
     implied: Sequence[int]
@@ -92,7 +92,7 @@ class Conditional(Surrogate, Protocol):
     """A fitted surrogate that takes in further rows in a fraction of the time of a fit."""
 
     def conditioned(self, X: FloatArray, y: FloatArray) -> Surrogate:
-        """A copy that knows features ``X`` (n, f) and losses ``y`` (n,) instead of its rows.
+        """A copy with ``X`` (n, f) and ``y`` (n,) as all its rows, in place of those of ``fit``.
 
         The hyperparameters stay those of ``fit``.
         """
@@ -115,7 +115,7 @@ class OutOfSample(Surrogate, Protocol):
 class NoiseAware(Surrogate, Protocol):
     """A fitted surrogate that has learnt how noisy the losses are."""
 
-    noise_: float  # variance of the noise over that of the losses without it
+    noise_: float  # variance of the noise / variance of the losses without noise
 
 
 @runtime_checkable
@@ -163,14 +163,14 @@ class RecordedTemplate(SurrogateTemplate, Protocol):
     """A template that knows the best recorded configurations of earlier tasks."""
 
     def best_recorded(self, space: VectorSpace) -> FloatArray:
-        """Their vectors (n, d) in ``space``, distinct."""
+        """Distinct vectors (n, d) of these configurations in ``space``."""
         ...
 
 
 def check_surrogate(surrogate: Any, allowed: str = "") -> None:
     """Raise TypeError unless ``surrogate`` is an object with ``fit`` and ``predict``.
 
-    ``allowed`` says in the message what else could have been given.
+    ``allowed`` says in the message what else could be given, such as ``"a name or "``.
     """
     for method in ("fit", "predict"):
         if isinstance(surrogate, type) or not callable(getattr(surrogate, method, None)):
@@ -181,15 +181,15 @@ def check_surrogate(surrogate: Any, allowed: str = "") -> None:
 
 
 def prepare(surrogate: S, seed: Any, implied: Sequence[int] = ()) -> S:
-    """A copy of ``surrogate`` whose random state is set, and ``implied``, if it has them.
+    """A copy of ``surrogate`` with ``random_state`` and ``implied`` set, if it has them.
 
     With ``seed=None`` it keeps its own random state.
     """
-    # The one that was given stays unfitted: several searches and threads may share it.
+    # The original stays unfitted: several searches and threads may share it.
     fresh = copy.deepcopy(surrogate)
     if isinstance(fresh, Seeded) and seed is not None:
         fresh.random_state = seed
-    # Where nothing is implied, a surrogate keeps the columns that it was given itself.
+    # If nothing is implied, a surrogate keeps the columns that its user gave.
     if implied and isinstance(fresh, Flagging):
         fresh.implied = implied
     return fresh
@@ -229,13 +229,13 @@ def as_training(
 def complete_inputs(X: FloatArray, flagged: IndexArray) -> FloatArray:
     """Features (n, f) with 0.5 in place of NaN, and a flag for each of the ``flagged`` columns.
 
-    Features farther than ``_FAR`` from 0, of old ranges, are moved there: distances that are
-    computed by matrix products would lose those of all others to rounding.
+    Features of old ranges, farther than ``_FAR`` from 0, are clipped: where distances are computed
+    by matrix products, rounding would erase all smaller ones.
 
     Returns:
         Inputs (n, f + len(flagged)); a flag is 1 where the value is present.
     """
-    if (np.abs(X) > _FAR).any():  # NaN is not
+    if (np.abs(X) > _FAR).any():  # False for NaN
         X = np.clip(X, -_FAR, _FAR)
     missing = np.isnan(X)
     if missing.any():
@@ -271,7 +271,7 @@ def standardise(y: FloatArray) -> tuple[FloatArray, float, float]:
     Constant targets give ``z = 0``, the constant itself as centre and scale 1. Any finite
     magnitude is fine: the moments are taken relative to the largest absolute value.
     """
-    # By the ends: the deviation of equal losses, say of three times 0.1, may be a rounding error.
+    # By the ends: rounding may give equal losses, such as three times 0.1, a deviation above 0.
     if y.min() == y.max():
         return np.zeros_like(y), float(y[0]), 1.0
     largest = float(np.abs(y).max())
@@ -283,7 +283,7 @@ def standardise(y: FloatArray) -> tuple[FloatArray, float, float]:
 def expected_improvement(
     mean: FloatArray, std: FloatArray, best: float | FloatArray, xi: float = 0.0
 ) -> FloatArray:
-    """EI = std * (z Phi(z) + phi(z)), z = (best - mean - xi) / std, where best is observed.
+    """EI = std * (z Phi(z) + phi(z)), z = (best - mean - xi) / std, below the loss ``best``.
 
     Source: GBQR thesis eq. 2.10 (Jones et al. 1998). Where std = 0, EI is its limit,
     max(best - mean - xi, 0) (TST eq. 6 has 0). Underflows to 0 for z < -38; compare candidates
@@ -330,7 +330,7 @@ def log_expected_improvement(
 
 
 def _log_tail(z: FloatArray, log_phi: FloatArray) -> FloatArray:
-    """Log h(z) for -50 < z <= -1, see ``log_expected_improvement``; anything below."""
+    """Log h(z) for -50 < z <= -1, see ``log_expected_improvement``; below it is not valid."""
     mills = np.exp(log_ndtr(z) - log_phi)  # Phi(z) / phi(z)
     return np.asarray(log_phi + np.log1p(-np.abs(z) * mills))
 

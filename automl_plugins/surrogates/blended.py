@@ -36,7 +36,7 @@ from automl_plugins.surrogates.quantile_boosting import QuantileBoosting
 Earlier = Callable[[FloatArray], FloatArray]
 
 _NO_FLAGS = np.arange(0)
-_FIRST_STD = 0.5  # before the first observation, when nothing is weighed against it
+_FIRST_STD = 0.5  # before the first observation, when the mean alone decides
 
 
 @dataclass(eq=False, repr=False)
@@ -50,26 +50,26 @@ class Blended(BaseEstimator):  # type: ignore[misc]
         slope = max(0, (sum dp dy + caution) / (sum dp dp + caution))
 
     ``dp`` and ``dy`` are the differences of p and y from their means over the observations. The
-    slope is that of a regression of y, whose normal scores hold nothing but ranks, on p; it starts
-    at 1, as if that had been seen in ``caution`` observations. What ranks the other way, or not at
-    all, takes it to 0, and at w = 0 this is the plain surrogate. Without observations the
+    slope is that of a regression of y on p; y are normal scores, so only ranks count. It starts at
+    1, as if ``caution`` observations had shown that. Observations that rank the other way, or
+    unlike p, bring it to 0, and with w = 0 this is the plain surrogate. Without observations the
     prediction is p.
 
-    While p votes, ``std^2`` grows by ``fade (doubt min(1, u / scale))^2`` with the distance u to
-    the nearest observation and their own typical distance, ``scale``: p that is wrong leads to
-    observations that are all alike and contradict nothing, and this leads away from them.
+    While p votes, ``std^2`` grows by ``fade (doubt min(1, u / scale))^2``, where u is the distance
+    to the nearest observation, and ``scale`` the typical distance between observations. A wrong p
+    leads to observations that are all alike and contradict nothing; this term leads away again.
 
-    A residual, not an average of two predictions: averaged with p, what the surrogate finds out
-    is watered down, and searches were worse on recorded tables of one and of twelve algorithms.
+    The surrogate learns a residual: an average of its predictions and p would water down what it
+    finds out, and searches were worse on recorded tables of one and of twelve algorithms.
 
     Args:
         earlier: Predicts p (m,) from features (m, f); None for nothing.
-        surrogate: g, with ``fit`` and ``predict`` returning (mean, std); copied. None takes that
-            of GBQR.
+        surrogate: g, with ``fit`` and ``predict`` returning (mean, std); copied. None takes the
+            surrogate of the recipe ``gbqr``.
         patience: Observations after which the vote has halved.
         caution: Observations that the slope of 1 at the start is worth.
         doubt: Standard deviation of p far from all observations, at the start.
-        name: Name of the first voter in ``shares_``.
+        name: Name of the earlier tasks in ``shares_``.
         random_state: Passed on to the surrogate.
 
     Attributes:
@@ -110,7 +110,7 @@ class Blended(BaseEstimator):  # type: ignore[misc]
             # The vote is decided first, by p alone: g learns what is left of y.
             self.surrogate_.fit(X, y - self.vote_ * p)
             self._points = complete_inputs(X, _NO_FLAGS)
-            # sqrt(fade), for the class has its square; ``predict`` adds it in squares again.
+            # With sqrt(fade): ``predict`` adds squares.
             self._spread = self.doubt * np.sqrt(self.patience / (self.patience + len(y)))
             self._scale = typical_gap(self._points)
         self.shares_: Mapping[str, float] = {self.name: self.vote_} if self.earlier else {}
@@ -151,6 +151,6 @@ class Blended(BaseEstimator):  # type: ignore[misc]
 def vote(y: FloatArray, p: FloatArray, patience: float, caution: float) -> float:
     """The vote w in [0, 1] of predictions ``p`` (n,) for losses ``y`` (n,), n >= 1."""
     dy, dp = y - y.mean(), p - p.mean()
-    # ``caution`` keeps it at 1 where p is the same at all observations, also at the only one.
+    # ``caution`` keeps the slope at 1 if p is equal at all observations, or there is only one.
     slope = max(0.0, (dp @ dy + caution) / (dp @ dp + caution))
     return float(min(1.0, patience / (patience + len(y)) * slope))

@@ -30,7 +30,7 @@ from automl_plugins.surrogates.base import (
     standardise,
 )
 
-# Part of the largest norm: shorter distances are 0, of which rounding a^2 + b^2 - 2ab makes 1e-8.
+# Share of the largest norm below which a distance is 0: rounding a^2 + b^2 - 2ab makes it 1e-8.
 _NO_GAP = 1e-6
 _MANY_ROWS = 256  # observations from which a fit for one proposal takes too long
 
@@ -46,9 +46,9 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
 
     Args:
         surrogate: Model with ``fit`` and ``predict`` returning (mean, std).
-        strength: Added standard deviation far from the data, in those of the targets; >= 0.
-        floor: Smallest standard deviation, in those of the targets. A gain that is to be weighed
-            against seconds needs one: without it what is nearly certain counts as infinitely bad.
+        strength: Standard deviation added far from the data, as a share of that of the targets.
+        floor: Smallest standard deviation, as a share of that of the targets. Needed if a gain is
+            divided by seconds: without it a nearly certain prediction counts as infinitely bad.
         max_rows: Largest number of observations, the best ones, whose distances count.
         random_state: Passed on to the surrogate.
 
@@ -106,15 +106,15 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
         """A copy for which evaluations under way (p, f) are observed, with a typical outcome.
 
         Each counts as an observation of the median target: the constant liar of Ginsbourger et al.
-        2010, who lie with the best, mean or worst one. The doubt ends there, and what only looks
-        promising in one direction is not tried by everyone. From 256 observations on the mean is
-        left as it is, and only the doubt ends.
+        2010, who lie with the best, mean or worst one. The doubt ends there, so that not all
+        workers try the same promising direction. From 256 observations on only the doubt ends, and
+        the mean stays as it is.
         """
         check_is_fitted(self, "surrogate_")
         seen = copy.copy(self)
         seen.points_ = np.vstack([self.points_, complete_inputs(pending, self.flagged_)])
         X, y = self.observed_
-        # The doubt has ended already, by the points; the rest is the mean.
+        # The points above end the doubt; the rest is for the mean.
         if len(pending) and len(y) < _MANY_ROWS:
             supposed = np.full(len(pending), np.median(y))
             seen.surrogate_ = self._fit_copy(np.vstack([X, pending]), np.append(y, supposed))
@@ -145,5 +145,5 @@ def gaps_to(points: FloatArray, X: FloatArray) -> FloatArray:
 def _squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
     """Squared Euclidean distances (m, n) of ``a`` (m, f) and ``b`` (n, f), never negative."""
     square = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1)[None, :] - 2.0 * (a @ b.T)
-    # Where a point meets itself rounding may leave less than 0, and the root would be NaN.
+    # Rounding may leave less than 0 for a point and itself, and the root would be NaN.
     return np.asarray(np.maximum(square, 0.0))

@@ -49,7 +49,7 @@ SHARED_SCALE_BOUNDS = (0.05, 100.0)  # inputs lie in [0, 1]; a grid of 20 values
 NOISE_BOUNDS = (1e-6, 1.0)
 _FIRST_NOISE = 0.01  # where the ascent starts
 _MAX_STEPS = 60  # of the ascent that fits a kernel to many tasks
-# With more, distances are matrix products: a third of the time for a hundred inputs.
+# With more inputs distances are matrix products: a third of the time for a hundred inputs.
 _FEW_INPUTS = 24
 
 
@@ -134,7 +134,7 @@ def cholesky(K: FloatArray, noise: float) -> FloatArray:
     Raises:
         LinAlgError: If the sum is not positive definite.
     """
-    noisy = K.T.copy(order="F")  # of a symmetric matrix the copy that LAPACK may overwrite
+    noisy = K.T.copy(order="F")  # K is symmetric; LAPACK may overwrite this copy
     noisy.flat[:: len(K) + 1] += noise
     L, failed = dpotrf(noisy, lower=1, clean=1, overwrite_a=1)
     if failed:
@@ -234,9 +234,9 @@ class GaussianProcess(BaseEstimator):  # type: ignore[misc]
             starts = [kernel.theta, *self._random_starts(kernel.bounds, inputs)]
             theta = _most_likely([(inputs, z[:, None])], "matern52", starts, kernel.bounds)
             kernel = kernel.clone_with_theta(theta)
-        # The search above replaces that of scikit-learn, which warns at each bound that it meets.
-        # It draws nothing; the seed keeps it from holding on to numpy's global generator. Its own
-        # noise, alpha, is 0: the kernel has one.
+        # scikit-learn's own search, replaced above, warns at each bound that it meets. Without it
+        # the regressor draws nothing; the seed keeps it away from numpy's global generator. Its
+        # noise, alpha, is 0 because the kernel has one.
         self.regressor_ = GaussianProcessRegressor(
             kernel, alpha=0.0, optimizer=None, random_state=0
         )
@@ -253,13 +253,13 @@ class GaussianProcess(BaseEstimator):  # type: ignore[misc]
         mean = K_query @ model.alpha_  # RW eq. 2.25
         v = solve_triangular(model.L_, K_query.T, lower=True, check_finite=False)
         variance = signal.diag(inputs) - np.einsum("nm,nm->m", v, v)  # RW eq. 2.26
-        # 0 is for rounding at a training row with little noise.
+        # Rounding may leave less than 0 at a training row with little noise.
         std = np.sqrt(np.maximum(variance, 0.0))
         return self.y_centre_ + self.y_scale_ * mean, self.y_scale_ * std
 
     def _random_starts(self, bounds: FloatArray, inputs: FloatArray) -> FloatArray:
         low, high = bounds.T
-        # From the outer quarters of the intervals the likelihood is flat and no search gets away.
+        # In the outer quarters of the intervals the likelihood is flat, and a search stays there.
         starts = np.random.default_rng(self.random_state).uniform(
             0.75 * low + 0.25 * high, 0.25 * low + 0.75 * high, (self.n_restarts, len(low))
         )

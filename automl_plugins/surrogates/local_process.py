@@ -31,9 +31,9 @@ class LocalProcess(BaseEstimator):  # type: ignore[misc]
     """``AveragedProcess`` of the rows nearest to the best one, on inputs scaled to their region.
 
     The region is a box around the best row. Its half width in each feature is the mean distance of
-    the best rows from the best one, at least 1e-4 and at most half of the range: of a 0/1 feature
-    it holds only the value of the best row. Rows in which other features are missing are of
-    another branch, where the prediction is the mean of what was learnt.
+    the best rows from the best one, at least 1e-4 and at most half of the range, so that of a 0/1
+    feature it contains only the value of the best row. Rows in which other features are missing
+    belong to another branch; there mean and deviation are those of the losses learnt from.
 
     Args:
         max_rows: Largest number of rows to learn from, at least 2.
@@ -71,12 +71,12 @@ class LocalProcess(BaseEstimator):  # type: ignore[misc]
 
     @property
     def noise_(self) -> float:
-        """Variance of the noise over that of the losses without it, by the likeliest kernel."""
+        """Variance of noise / variance of losses without noise, by the likeliest kernel."""
         check_is_fitted(self, "process_")
         return self.process_.noise_
 
     def conditioned(self, X: FloatArray, y: FloatArray) -> Self:
-        """A copy that knows features ``X`` (n, f) and losses ``y`` (n,) instead of its rows.
+        """A copy with ``X`` (n, f) and ``y`` (n,) as all its rows, in place of those of ``fit``.
 
         The region is that of these rows; the kernels stay the same in units of its widths.
         """
@@ -105,7 +105,7 @@ class LocalProcess(BaseEstimator):  # type: ignore[misc]
         distances = np.abs(X[order] - best)
         n_best = max(_FEWEST, 2 * int((~np.isnan(best)).sum()))
         near = distances[:n_best]
-        # Missing rows count as far away, so that a branch with few rows is searched widely.
+        # A branch with fewer rows than ``n_best`` is searched widely: missing rows are far.
         width = (near.sum(axis=0) + _LARGEST * (n_best - len(near))) / n_best
         width = np.clip(width, _LEAST, _LARGEST)
         self.low_, self.high_ = best - width, best + width

@@ -49,18 +49,18 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
         n_trees: Boosting rounds of each model.
         learning_rate: Shrinkage of each tree.
         num_leaves: Leaves of each tree.
-        min_leaf_rows: Rows in a leaf at least. LightGBM's own default of 20 makes every
+        min_leaf_rows: Least number of rows in a leaf. LightGBM's own default of 20 makes every
             prediction constant up to 40 rows.
-        max_bin: Bins of a column, among which a split is sought, which takes most of the time of
-            a fit; with 63 each row has its own up to 62 rows. LightGBM's own default is 255.
+        max_bin: Bins of a column. The search for a split among them takes most of the time of a
+            fit; up to 62 rows, 63 bins hold one row each. LightGBM's own default is 255.
         random_state: Seed of the bootstrap samples and of LightGBM.
 
     Attributes:
         models_: The fitted boosters, of standardised losses, negated for ``"bound"``; none when
             the losses were constant.
-        centre_: Loss at which the boosters' scale has its zero.
-        scale_: Loss that is one on the boosters' scale.
-        constant_: The prediction when there is nothing to split, else NaN.
+        centre_: Loss that is 0 on the boosters' scale.
+        scale_: Difference of losses that is 1 on the boosters' scale.
+        constant_: The prediction when all losses are equal, else NaN.
         left_out_: Mask (n_models, n) of the rows that each bootstrap sample left out.
 
     Example::
@@ -106,7 +106,7 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
         if y.min() == y.max():  # there is nothing to split
             self.constant_ = float(y[0])
             return self
-        self._learnt = X  # for ``held_out``: which rows a model has seen is known by place
+        self._learnt = X  # for ``held_out``: ``left_out_`` refers to these rows
         binned = SMALL_DATA | {"max_bin": self.max_bin}
         data = lightgbm.Dataset(X, self._sign * z, params=binned).construct()
         if self.form == "ensemble":
@@ -141,7 +141,7 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
         return self.centre_ + self.scale_ * mean, self.scale_ * std
 
     def held_out(self) -> FloatArray:
-        """Mean (n,) of the models whose sample left a row out; NaN where none has.
+        """Mean prediction (n,) for each row by the models whose sample left it out; NaN without.
 
         A row that was left out has weight 0, and still bounds the interpolated quantile of its
         leaf: a loss far below all others remains visible, and on noise the correlation with the
@@ -159,7 +159,7 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
 
     @property
     def _sign(self) -> float:
-        """Of what the models are fitted to: a score, or the loss."""
+        """-1 if the models are fitted to a score, the negated loss; 1 if they are fitted to it."""
         return -1.0 if self.form == "bound" else 1.0
 
     def _boost(
@@ -170,8 +170,8 @@ class QuantileBoosting(BaseEstimator):  # type: ignore[misc]
             "alpha": quantile,
             "num_leaves": self.num_leaves,
             "learning_rate": self.learning_rate,
-            # The Hessian of the quantile loss is the row's weight: rows that were not drawn do
-            # not count, which min_data_in_leaf would not notice. Half a row less, for sums round.
+            # The Hessian of the quantile loss is the row's weight, so rows that were not drawn do
+            # not count here; min_data_in_leaf counts them. Half a row less, as sums are rounded.
             "min_sum_hessian_in_leaf": self.min_leaf_rows - 0.5,
             "min_data_in_leaf": 1,
             "seed": int(rng.integers(2**31)),
@@ -211,10 +211,10 @@ SMALL_DATA: dict[str, object] = {
     # OpenMP threads that only its parent has.
     # With 3 rows in a bin, the default, neighbours cannot be told apart.
     "min_data_in_bin": 1,
-    # It would drop, while binning, all columns that cannot be split with 20 rows in a leaf.
+    # LightGBM would drop, while binning, columns that cannot be split with 20 rows in a leaf.
     "feature_pre_filter": False,
     "num_threads": 1,
-    # LightGBM would try both layouts at each fit, whose sums differ in the last digits.
+    # Each fit would choose the faster of two layouts, whose sums differ in the last digits.
     "deterministic": True,
     "force_row_wise": True,
     "verbosity": -1,

@@ -82,8 +82,8 @@ class _TreeEnsemble(BaseEstimator, ABC):  # type: ignore[misc]
         self.leaf_means_: list[FloatArray] = []
         self.leaf_variances_: list[FloatArray] = []
         n = len(z)
-        # The arguments are checked above; once more for each tree takes a quarter of the time. And
-        # of each tree only ``tree_`` is kept, whose ``apply`` does not check its input.
+        # The arguments are checked above; to check them for each tree takes a quarter of the time.
+        # Only ``tree_`` is kept of each tree, because its ``apply`` does not check its input.
         with config_context(skip_parameter_validation=True):
             for _ in range(self.n_trees):
                 rows = rng.integers(n, size=n) if self.bootstrap else np.arange(n)
@@ -116,13 +116,13 @@ class _TreeEnsemble(BaseEstimator, ABC):  # type: ignore[misc]
         span = self.X_high_ - self.X_low_
         # A column with one value is 0 everywhere, one without any stays NaN.
         scaled /= np.where(span > 0, span, 1.0)
-        # ``tree_`` takes nothing else, and without an input check nothing else is converted.
+        # ``tree_`` takes only this type, and without an input check nothing is converted to it.
         return np.ascontiguousarray(scaled, dtype=np.float32)
 
     def _moments(self, leaves: list[IndexArray]) -> tuple[FloatArray, FloatArray]:
         """Mean (m,) and variance (m,) of standardised losses from the leaves reached.
 
-        Those of the trees' predictions (thesis 3.2.1), both 1/B: one tree has variance 0.
+        They are taken over the predictions of the B trees (thesis 3.2.1): one tree has variance 0.
         """
         means = _look_up(self.leaf_means_, leaves)
         return means.mean(axis=0), means.var(axis=0)
@@ -190,7 +190,7 @@ class RandomForest(_TreeEnsemble):
         check_integer("min_samples_leaf", self.min_samples_leaf, 1)
         is_number = isinstance(self.max_features, Real)
         if not is_number or not 0 < self.max_features <= 1:
-            error = ValueError if is_number else TypeError  # "sqrt" is one of scikit-learn's
+            error = ValueError if is_number else TypeError  # scikit-learn also takes "sqrt"
             raise error(f"max_features must be in (0, 1], got {self.max_features!r}.")
         check_finite("variance_floor", self.variance_floor)
         check_choice("splitter", self.splitter, ("random", "best"))

@@ -1,4 +1,4 @@
-"""Models beside that of the loss: seconds (GBQR thesis 5.2), and the probability of success.
+"""Models of the seconds (GBQR thesis 5.2) and of the probability of success, not of the loss.
 
 Trees learn which rows failed. The value of a constraint may also say how far its border is, and
 the loss is known on both sides: a Gaussian process learns it.
@@ -6,11 +6,11 @@ the loss is known on both sides: a Gaussian process learns it.
 Notation of this module, besides that of ``base``::
 
     c       values of a constraint, shape (n,); it holds where c <= 0
-    z       the same with far values drawn in, shape (n,)
+    z       c compressed, so that far values count less, shape (n,)
     y       1 where a row succeeded, else 0, shape (n,)
-    shares  share of successes at each node of a tree, by the least rows of a node, (4, nodes)
+    shares  share of successes at each node of a tree, for each of ``_LEAST_ROWS``, (4, nodes)
     votes   sums over trees of the shares at the nodes that rows end in, (4, n)
-    target  ln seconds, shape (n,); ``raised`` where a bound is below its prediction
+    target  ln seconds, shape (n,); ``raised`` to the prediction where a lower bound is below it
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from automl_plugins.surrogates.averaged_process import AveragedProcess
 from automl_plugins.surrogates.base import as_features, as_training, informative_rows
 from automl_plugins.surrogates.quantile_boosting import SMALL_DATA, boost
 
-_LEAST_ROWS = (1, 4, 16, np.inf)  # of the nodes that predict; the last one is the root
+_LEAST_ROWS = (1, 4, 16, np.inf)  # fewest rows of a node that predicts; inf leaves only the root
 _TINY = 1e-300  # a likelihood that has a logarithm
-_N_HALVINGS = 10  # random halvings of the rows by which these are judged, so 20 trees of half size
+_N_HALVINGS = 10  # random halvings of the rows that judge these: 20 trees, each of half the rows
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -50,8 +50,8 @@ class Feasibility(BaseEstimator):  # type: ignore[misc]
 
     But a failure may be due to chance, and say nothing about its neighbours. So the trees predict
     in four ways: by their leaves, by nodes of at least 4 and of at least 16 rows, and by the share
-    of successes everywhere. Each way has the weight of its likelihood for rows that were held out,
-    by trees of random halves (the posterior probabilities of four models, equal a priori).
+    of successes everywhere. Each way is weighted by its likelihood on held-out rows, from trees
+    of random halves of the rows (the posterior probabilities of four models, equal a priori).
 
     Args:
         n_trees: Number of trees.
@@ -95,12 +95,12 @@ class Feasibility(BaseEstimator):  # type: ignore[misc]
             for _ in range(_N_HALVINGS):
                 order = seeds.permutation(n)
                 halves = order[: n // 2], order[n // 2 :]
-                for rows, others in (halves, halves[::-1]):  # so each row has a vote of each
+                for rows, others in (halves, halves[::-1]):  # so each halving votes on each row
                     tree, shares = _grow(X32[rows], y[rows], seeds, has_nan)
                     votes[:, others] += shares[:, tree.apply(X32[others])]
         held_out = self._with_prior(votes / _N_HALVINGS)
-        # Probability of what happened (4, n). Logarithms add up to the log likelihood of each way,
-        # which softmax makes its share of the posterior.
+        # Probability of each outcome (4, n). The logarithms add up to the log likelihood of each
+        # way, and softmax turns these into posterior probabilities.
         observed = np.where(y > 0.5, held_out, 1.0 - held_out)
         self.weights_ = softmax(np.log(np.maximum(observed, _TINY)).sum(axis=1))
         self.held_out_ = self.weights_ @ held_out
@@ -139,7 +139,7 @@ def _grow(
 ) -> tuple[Any, FloatArray]:
     """A tree, and the share of successes (4, nodes) at each node by ``_LEAST_ROWS``.
 
-    Where a node has too few rows, it is that of the nearest node above it that has enough.
+    A node with too few rows has the share of the nearest node above it that has enough.
     """
     # As in ExtraTreesClassifier, without its own work for each tree: the variance of 0 and 1 is
     # half of their Gini impurity, and a regression tree does not look for classes first, which
@@ -186,7 +186,7 @@ class Constraints(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: FloatArray, values: FloatArray) -> Self:
         """Learn from features ``X`` (n, f) and ``values`` (n, c), NaN where unknown.
 
-        Each constraint has at least one value above 0.
+        Each constraint must have at least one value above 0.
         """
         self.processes_ = []
         for column in np.asarray(values, dtype=np.float64).T:
@@ -199,8 +199,8 @@ class Constraints(BaseEstimator):  # type: ignore[misc]
             with np.errstate(over="ignore"):
                 size = np.minimum(np.abs(c) / unit, HUGE)
             z = np.sign(c) * np.log1p(size)
-            # The process itself would keep those that hold by the most. Of equal ones the newest
-            # are kept, which come first in reversed order: the search draws near to the border.
+            # The process itself would keep rows far inside. Of equally far ones the newest are kept,
+            # for the search draws near to the border: they come first in reversed order.
             newest_first = len(z) - 1 - informative_rows(np.abs(z[::-1]), _BORDER_ROWS)
             rows = np.sort(newest_first)
             process = AveragedProcess(implied=self.implied)
@@ -213,15 +213,15 @@ class Constraints(BaseEstimator):  # type: ignore[misc]
         total = np.zeros(len(X))
         for process in self.processes_:
             mean, std = process.predict(X)
-            # Independent of each other, as in the paper; a product of many would underflow.
+            # Constraints are independent, as in the paper; a product of many would underflow.
             total += log_ndtr(-mean / np.maximum(std, _TINY))
         return total
 
 
 _FLOOR = 1e-3  # seconds: below a millisecond clocks measure themselves
 _CEILING = 1e9  # seconds, a generation: beyond it a clock was wrong
-_BEYOND = 1e3  # how far costs in another unit, money or operations, may lie from their median
-_CENSORED_ROUNDS = 4  # the bias of 300 rows, half of them bounds, falls to half that of 2
+_BEYOND = 1e3  # factor by which costs, in units such as money, may differ from their median
+_CENSORED_ROUNDS = 4  # with 300 rows, half of them bounds, the bias is half that of 2 rounds
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -261,9 +261,8 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
 
         Args:
             X: Features, NaN = inactive.
-            seconds: Cost of each row, >= 0, in seconds or any other unit. Less than a
-                millisecond and more than 10^9 seconds are cut off there, but not what lies within
-                1 000 times the median or a thousandth of it.
+            seconds: Cost of each row, >= 0, in seconds or any other unit. Costs are clipped to
+                [0.001, 10^9], but never within a factor of 1 000 of their median.
             lower_bound: Mask (n,) of the rows that took at least this long.
         """
         check_integer("n_trees", self.n_trees, 1)
@@ -288,7 +287,7 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
             raised = np.where(lower_bound, np.maximum(target, predicted), target)
             self.model_ = self._boost(X, raised)
         residual = raised - np.asarray(self.model_.predict(X, num_threads=1))
-        # How far a bound lies from the time that it bounds is not information.
+        # Residuals of bounds do not count: they say nothing about how times vary.
         self.std_ = float(residual[~lower_bound | lower_bound.all()].std())
         return self
 

@@ -40,7 +40,7 @@ _BANDWIDTHS: dict[Distance, float] = {"ranks": 0.3, "meta_features": 0.69}
 _FULL = 0.75  # k at distance 0
 _INFLATION = 2.0  # variance of the votes: the tasks' own errors are part of it
 _FLAT = 1e-3  # deviation of predicted losses below which they give no scale
-_LOG_PRIOR = 3.0  # of the kernel that the earlier tasks taught: 20 times that of another one
+_LOG_PRIOR = 3.0  # of the kernel learnt from earlier tasks: 20 times the prior of any other
 _CHUNK = 2_000_000  # pairs compared at a time, 16 MB in an array
 
 
@@ -49,13 +49,13 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
     """Nadaraya-Watson average of the processes of earlier tasks and of the new one.
 
     ``mean = (sum_s k_s f_s + k_0 mu) / (sum_s k_s + k_0)`` (TST eq. 8), ``k`` the Epanechnikov
-    kernel of the distance between the tasks, and full for all until there are two observations.
+    kernel of the distance between the tasks. Distances by ranks are 0 before two observations.
 
     What differs from the paper by default, because it measured better (``paper`` goes back):
 
     * The new task's losses have a scale of their own. Each ``f_s`` is shifted to the mean of the
       losses where they were observed, and all are stretched to their deviation.
-    * ``std`` knows of the disagreement of the tasks: with ``a = sum k_s / (sum k_s + k_0)`` the
+    * ``std`` includes the disagreement of the tasks: with ``a = sum k_s / (sum k_s + k_0)`` the
       variance is ``(1 - a) sigma^2 + 2 a Var_k(f_s)``. As all agree where there are observations,
       the next proposal goes where some task expects more, not beside the last one.
     * ``k_0 = 0.75 (1 + growth n)`` after n observations, so that no vote lasts forever.
@@ -65,9 +65,9 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
     Without votes both outputs are those of the own process.
 
     Args:
-        sources: What is known of earlier tasks, None for nothing. A ``MetaDataset`` is fitted at
-            the first use, by every copy of its own; ``Sources`` are shared by the copies. Leave
-            the new task itself out of it (``MetaDataset.without``), if it is there.
+        sources: The earlier tasks; None for none. Each copy of this surrogate fits a
+            ``MetaDataset`` at its first use; ``Sources`` are fitted, and shared by the copies.
+            Leave out the new task itself (``MetaDataset.without``), if it is there.
         distance: ``"ranks"`` (TST-R, eqs. 12 and 13) or ``"meta_features"`` (TST-M).
         bandwidth: Distance from which a task has no vote; None for 0.3 (ranks) or 0.69
             (root mean square difference of meta-features in [0, 1]).
@@ -166,7 +166,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
             # Relative to a constant of up to 1000 the noise may be too small for a factorisation.
             candidates.append(Candidate(sources.scales, max(sources.noise, 1e-6), _LOG_PRIOR))
         self.own_ = EvidenceAverage(candidates, sources.kernel).fit(inputs, y)
-        # Of all sources: their weights come from it, and ``held_out`` has each of them.
+        # By all sources: the weights and ``held_out`` depend on each of them.
         self._seen = seen = sources.predict(X)  # (S, n)
         self.weights_, self.distances_ = self._weigh(sources, seen, y)
         self._votes = votes = float(self.weights_.sum())
@@ -181,7 +181,8 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation (m,) of the losses at features ``X`` (m, f).
 
-        Without any observation in units of the earlier tasks, whose losses lie in [0, 1].
+        Before the first observation they are in units of the earlier tasks, whose losses lie in
+        [0, 1].
         """
         check_is_fitted(self, "own_")
         X = as_features(X, self.n_features_in_)
@@ -189,7 +190,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         k, votes = self.weights_, self._votes
         if votes == 0.0:
             return mean, std
-        # Others are not asked, for predictions of sources take most of the time.
+        # Others are not asked, as predictions of sources take most of the time.
         voting = k > 0
         predicted = self.sources_.predict(X, voting)[voting]
         f = self._shift[voting, None] + self._stretch * predicted
@@ -205,9 +206,9 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
     def held_out(self) -> FloatArray:
         """What each earlier task predicts (S, n) for the rows, none of which it has seen.
 
-        One by one, not as they vote: the weights of the vote know the rows, and of many tasks some
-        agree with any few by chance. NaN for rows not learnt from. Without sources the prediction
-        (n,) of the own process for each row without it.
+        Not the vote of all: its weights depend on the rows, and some of many tasks agree with any
+        few rows by chance. NaN for rows not learnt from. Without sources, the prediction (n,) of
+        the own process for each row, made without this row.
         """
         check_is_fitted(self, "own_")
         predicted = self._seen if len(self.sources_) else self.own_.held_out()
@@ -216,9 +217,9 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         return out
 
     def promise(self, X: FloatArray) -> FloatArray:
-        """Loss that the votes promise at ``X`` (m, f), in units of the earlier tasks.
+        """Losses (m,) that the votes promise at ``X`` (m, f), in units of the earlier tasks.
 
-        Each had losses in [0, 1]: below 0 their processes extrapolate. NaN without votes.
+        Each task had losses in [0, 1], so its process extrapolates below 0. NaN without votes.
         """
         check_is_fitted(self, "own_")
         if self._votes == 0.0:
@@ -252,7 +253,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
             n, none = X.shape[1], np.zeros((0, 0))
             return Sources((), n, self.kernel, np.zeros(0), flagged, (), (), none)
         if not isinstance(sources, Sources):
-            # With its memory as a key, which another one may have replaced since.
+            # Kept with its memory, because ``sources`` may have been set to another one since.
             fitted: tuple[object, Sources] | None = getattr(self, "_fitted", None)
             if fitted is None or fitted[0] is not sources:
                 self._fitted = fitted = (sources, Sources.fit(sources, kernel=self.kernel))
@@ -282,7 +283,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         stretch = 1.0
         # Equal losses would shrink all predictions to one.
         if y.min() < y.max():
-            # Predictions that hardly differ give no scale: losses would stretch them without end.
+            # Predictions that hardly differ give no scale, and would be stretched without limit.
             deviation = float(self.weights_ @ seen.std(axis=1)) / self._votes
             stretch = float(y.std()) / max(deviation, _FLAT)
         return y.mean() - stretch * seen.mean(axis=1), stretch
@@ -337,7 +338,7 @@ def meta_feature_distance(
 ) -> FloatArray:
     """Root mean square difference of the meta-features, each scaled to [0, 1] over all tasks.
 
-    The mean in place of TST's sum makes it comparable where tasks know different meta-features.
+    TST has a sum; with the mean, tasks that know different meta-features can be compared.
 
     Args:
         own: Meta-features of the new task by name.

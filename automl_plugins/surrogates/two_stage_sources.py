@@ -113,9 +113,9 @@ class Sources:
         """Fit the processes of all tasks of a memory, aligned to the search space.
 
         Only complete runs are learnt from: one bad loss of a failure among good neighbours would
-        make the processes take all differences for noise. Of tasks that ran the same
-        configurations, a failed run counts as the others' mean there. At most ``max_rows`` runs
-        of a task are learnt from, see ``informative_rows``.
+        make the processes take all differences for noise. If tasks ran the same configurations, a
+        failed run of one counts as the mean of the others there. At most ``max_rows`` runs of a
+        task are learnt from, see ``informative_rows``.
 
         Raises:
             ValueError: For illegal arguments.
@@ -182,7 +182,7 @@ class Sources:
         for group in self.groups:
             if wanted is not None and not wanted[group.tasks].any():
                 continue
-            # Once for the group: the correlations below take nearly all of the time.
+            # Once for the whole group: the correlations below take nearly all of the time.
             signal = np.exp(self.theta[0]) * group.alpha
             for start in range(0, len(X), _CHUNK):
                 part = slice(start, start + _CHUNK)
@@ -195,7 +195,7 @@ class Sources:
 
 def _same_configurations(keys: KeyArray, blocks: Sequence[slice]) -> list[IndexArray]:
     """Positions of blocks of rows, those with equal configurations together."""
-    # Sorted, for each task may have run them in an order of its own.
+    # Sorted, because each task may have run them in its own order.
     found: dict[bytes, list[int]] = {}
     for place, rows in enumerate(blocks):
         found.setdefault(np.sort(keys[rows]).tobytes(), []).append(place)
@@ -213,7 +213,7 @@ def _rows_in_common(
     # In the order of the features of the first task; the order of repeated rows does not matter.
     # No feature is -1, and NaN would not be equal to NaN.
     first = np.lexsort(np.nan_to_num(features[blocks[0]], nan=-1.0).T)
-    # By their keys, for equal configurations may differ in the last digits of their features.
+    # By their keys, because equal configurations may differ in the last digits of their features.
     ranks = np.argsort(np.argsort(keys[blocks[0]], kind="stable"), kind="stable")[first]
     orders = [np.argsort(keys[rows], kind="stable")[ranks] for rows in blocks]
     pairs = zip(blocks, orders, strict=True)
@@ -228,10 +228,10 @@ def _rows_in_common(
 
 
 def _learn_kernel(parts: list[tuple[FloatArray, FloatArray]], kernel: Kernel) -> FloatArray:
-    """Hyperparameters from some of the groups and rows, evenly spaced; zeros without any."""
+    """``theta`` (d + 2,), learnt from evenly spaced rows of the largest groups; empty without."""
     if not parts:
         return np.zeros(0)
-    # By the number of losses, rows times tasks: these say most about the kernel.
+    # Largest by the number of losses, rows times tasks: they say most about the kernel.
     largest = sorted(parts, key=lambda part: -part[1].size)[:_LEARNING_GROUPS]
     limit = round(_LEARNING_ROWS / len(largest) ** (1.0 / 3.0))  # the same cost for any number
     thinned = []
@@ -239,7 +239,7 @@ def _learn_kernel(parts: list[tuple[FloatArray, FloatArray]], kernel: Kernel) ->
         rows = evenly_spaced(len(X), limit)
         centred = Y[rows] - Y[rows].mean(axis=0)
         spread = centred.std(axis=0)
-        # The rows that were taken may have equal losses, though those of the task are not.
+        # The chosen rows may have equal losses, even if the task has different ones.
         thinned.append((X[rows], centred / np.where(spread > 0, spread, 1.0)))
     return fit_shared(thinned, kernel)
 
