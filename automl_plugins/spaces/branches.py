@@ -1,7 +1,7 @@
-"""How large the branches of a categorical are: their hyperparameters, counted, and their volumes.
+"""Sizes of the branches of a categorical: numbers of hyperparameters, and volumes.
 
-The branch of an option: the hyperparameters that it can make active. N and theta are those of
-Sarigiannis 2019, see ``bandits.model_weights``.
+The branch of an option consists of the hyperparameters that it can make active. N and theta are
+defined by Sarigiannis 2019, see ``bandits.model_weights``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from automl_plugins.spaces.scales import Steps, floats_within
 from automl_plugins.spaces.values import choices_of
 from automl_plugins.spaces.vector_space import VectorSpace
 
-# Configurations of a branch with forbidden clauses that are counted, in a third of a second.
+# Most configurations of a branch with forbidden clauses that are listed, in a third of a second.
 _ENUMERATED = 100_000
 
 
@@ -46,7 +46,7 @@ def hyperparameter_counts(space: ConfigurationSpace, choice: str | None = None) 
     counts = {}
     for option in options_of(space, choice):
         active = activity(space, {choice: (option,)})
-        # Sometimes active counts as well: only what never is has no key.
+        # ``activity`` leaves out what is never active; what is sometimes active counts.
         counts[option] = sum(name in active for name in below)
     return counts
 
@@ -57,8 +57,10 @@ def log_volumes(space: ConfigurationSpace, choice: str) -> list[float]:
     The ranges of the hyperparameters are multiplied: high - low of a real number, log(high / low)
     on a log scale, the number of values of all others, steps included; theta sums over the
     options of nested parents. So theta of a finite branch is the number of its configurations.
-    Those that forbidden clauses rule out are not counted, in finite branches of up to 100 000.
-    ValueError for conditions on continuous parents, or on parents outside the branch.
+    Forbidden configurations are left out if the branch has at most 100 000 configurations.
+
+    Raises:
+        ValueError: For conditions on continuous parents, or on parents outside the branch.
     """
     below = _descendants(space, choice)
     logs = []
@@ -72,12 +74,17 @@ def log_volumes(space: ConfigurationSpace, choice: str) -> list[float]:
 
 
 def log_volume(space: ConfigurationSpace) -> float:
-    """Logarithm of the volume of a whole space without forbidden clauses, as ``log_volumes``."""
+    """Logarithm of the volume of a whole space, see ``log_volumes``, forbidden clauses ignored."""
     return _log_volume(space, {}, list(space.at))
 
 
 def choice_of(space: ConfigurationSpace, choice: str | None) -> str:
-    """The name of the categorical that selects the model; None finds it, if it is the only one."""
+    """The name of the categorical that selects the model; None finds it.
+
+    Raises:
+        ValueError: If ``choice`` is not a categorical of the space, or if it is None and there is
+            not exactly one unconditional categorical with children.
+    """
     categorical = [n for n in space.at if isinstance(space[n], CategoricalHyperparameter)]
     if choice is None:
         roots = set(space.unconditional_hyperparameters)
@@ -120,7 +127,7 @@ def _count(space: ConfigurationSpace, choice: str, option: Any) -> int | None:
     rows = view.enumerate(_ENUMERATED)
     if rows is None:
         return None
-    # Where the choice has a parent itself, rows without it are in none of its branches.
+    # If the choice has a parent itself, rows without the choice are in none of its branches.
     rows = rows[~np.isnan(rows[:, view.names.index(choice)])]
     # Hyperparameters outside the branch repeat its configurations, which count once.
     columns = [view.names.index(n) for n in _descendants(space, choice) if n in view.names]
@@ -184,8 +191,8 @@ def _parts(
                 f"Volumes cannot be summed over {parent}, which has children and is continuous:"
                 " give weights by option."
             )
-        # Conditions change only at the values that they name, and behind them. These are legal, so
-        # ``floor`` changes no number: it makes 2.0 the whole number that ``Range`` asks for.
+        # A condition changes only at the values that it names, and right after them. They are
+        # legal, so ``floor`` changes no number: it makes 2.0 an ``int``, as ``Range`` needs it.
         named = {math.floor(v) for c in conditions for v in values_named(c)}
         starts = {s for v in named for s in (v, v + 1) if domain.low < s <= domain.high}
         edges = [domain.low, *sorted(starts), int(domain.high) + 1]

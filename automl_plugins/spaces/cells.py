@@ -1,7 +1,7 @@
 """The cells of a grid over a space: each is an arm (Zhu 2020, BOASF, hyperparameter optimisation).
 
-The range of each parameter is split in k on its own scale. That makes k^n cells, so only the first
-parameters are split (``max_arms``).
+The range of each parameter is split into k parts on its own scale. For n parameters that makes k^n
+cells, so only the first parameters are split (``max_arms``).
 
 A conditional parameter is split in the cells in which it is always active: those, say, that hold
 the value of its parent which it needs. So the cells are disjoint and cover the space.
@@ -50,12 +50,12 @@ from automl_plugins.spaces.scales import MOST_EXACT, LogScale
 class Cell:
     """One part of a space."""
 
-    name: str  # what it holds, such as "lr in [0.001, 0.03162), booster in {a, b}"
-    domains: Mapping[str, Domain]  # of each parameter that is split, which is active in the cell
+    name: str  # its domains as text, such as "lr in [0.001, 0.03162), booster in {a, b}"
+    domains: Mapping[str, Domain]  # of the parameters that are split; all are active in the cell
     space: ConfigurationSpace
 
     def contains(self, configuration: Mapping[str, Any]) -> bool:
-        """Whether a configuration of the whole space, of any kind with values, lies in it."""
+        """Whether values by name, such as a Configuration of the whole space, lie in the cell."""
         return all(
             name in configuration and holds(domain, configuration[name])
             for name, domain in self.domains.items()
@@ -105,10 +105,10 @@ def partition(
 
     Args:
         space: The whole space.
-        k: Parts of each parameter, >= 2, parents first, then by name; or numbers by name of those
-            to be split, the most important first.
-        max_arms: Largest number of cells. Parameters are split one after the other as long as
-            there are not more; the notes of the result name the others.
+        k: Number of parts of each parameter, >= 2; parents are split first, then by name. Or such
+            numbers by name of the parameters to split, the most important first.
+        max_arms: Largest number of cells. Parameters are split one after the other up to this
+            number; the notes of the result name the others.
 
     Raises:
         ValueError: For an argument outside its range, or if nothing can be split.
@@ -143,7 +143,7 @@ def partition(
         raise ValueError(
             "Nothing can be split. " + (" ".join(notes) or "No parameter has two values.")
         )
-    # Of the last grid only: on the way to it the domains are enough.
+    # Spaces are made for the last grid only: domains are enough before.
     spaces = [restrict_space(space, domains) for domains in grid]
     cells = [
         Cell(describe_cell(domains), domains, sub)
@@ -161,7 +161,7 @@ def _varying(space: ConfigurationSpace) -> list[str]:
 
 
 def _names(space: ConfigurationSpace, parameters: Iterable[str]) -> list[str]:
-    """The names of parameters that are to be split; ValueError for others."""
+    """The names in ``parameters``; ValueError for one that cannot be split."""
     vary = _varying(space)
     for name in parameters:
         if name not in space:
@@ -180,7 +180,7 @@ def _split(
     parts = pieces(space[name], k)
     grown: list[dict[str, Domain]] = []
     for domains in grid:
-        # Split where it is only sometimes active, no part would hold configurations without it.
+        # If it is only sometimes active, configurations without it would be in none of the parts.
         always = activity(space, domains).get(name) is True
         grown += [{**domains, name: part} for part in parts] if always else [domains]
     return grown
@@ -195,7 +195,7 @@ def pieces(hp: Hyperparameter[Any, Any], k: int) -> list[Domain]:
     domain = domain_of(hp)
     if isinstance(domain, tuple):
         return [domain[group.start : group.stop] for group in _groups(len(domain), k)]
-    # First, for the cuts below may lie between two steps.
+    # Before the cuts below, which may lie between two steps.
     if isinstance(hp, ExactFloat | ExactInteger) and (found := _groups_of_steps(hp, k)):
         return found
     log, cuts = bool(hp.log), _quantiles(hp, k)  # type: ignore[attr-defined]
@@ -232,7 +232,7 @@ def _groups_of_steps(hp: ExactFloat | ExactInteger, k: int) -> list[Domain]:
     highs = [*(high for _, high in ends[:-1]), hp.upper]
     if isinstance(hp, ExactInteger):
         return [Range(int(low), int(high)) for low, high in zip(lows, highs, strict=True)]
-    # Up to the next group: a number that a rounding has put between two steps is in one of them.
+    # Each up to the next one: a number that rounding puts between two steps is in one of them.
     return list(map(Range, lows, highs, [*lows[1:], None]))
 
 
@@ -271,7 +271,7 @@ def _quantiles(hp: Hyperparameter[Any, Any], k: int) -> list[float] | None:
         a, b = (hp.lower - hp.mu) / hp.sigma, (hp.upper - hp.mu) / hp.sigma
         return [float(x) for x in truncnorm.ppf(u, a, b, loc=hp.mu, scale=hp.sigma)]
     if isinstance(hp, BetaFloatHyperparameter | BetaIntegerHyperparameter):
-        # ConfigSpace has it on [0, 1] of the scale, also of a log scale.
+        # ConfigSpace defines it on the places [0, 1] of the scale, also of a log scale.
         at = beta.ppf(u, hp.alpha, hp.beta)
         return [_between(hp.lower, hp.upper, float(x), log=hp.log) for x in at]
     return None
@@ -284,7 +284,7 @@ def _ranges(low: float, high: float, cuts: Sequence[float], *, rounded: bool) ->
         limit = _rounded(cut) if rounded else cut
         below = math.nextafter(limit, -math.inf)
         if rounded:
-            # The next number that it keeps: 1e-13 below, or the next float where that is farther.
+            # The next number after rounding: 1e-13 below, or the next float if that is farther.
             below = _rounded(min(limit - 10.0**-ROUND_PLACES, below))
         # In a narrow range cuts coincide once they are rounded.
         if low < below < limit < high:

@@ -3,7 +3,7 @@
 ConfigSpace compares choices with ``==``, for which 1 is True, and keeps them in an array, which
 cuts and converts some. ``categorical`` and ``ordinal`` return a hyperparameter that compares them
 with ``same`` where that matters: for ``[1, True]``, ``[nan, 1]`` or ``[2**60, 0.5]``. A choice
-that is there twice is found at its first place.
+that is listed twice is found at its first place.
 """
 
 from __future__ import annotations
@@ -55,9 +55,10 @@ def ordinal(
 
 
 def ordered(name: str, values: Sequence[Any]) -> OrdinalHyperparameter:
-    """An ordered choice of a framework without defaults: its default is the middle, as a range's.
+    """An ordered choice with the middle value as its default, as in a range.
 
-    That of ConfigSpace, the first value, would be what runs of a memory get that do not have it.
+    For frameworks without defaults. Runs of a memory that lack the parameter get its default;
+    ConfigSpace's own would be the first value.
     """
     return ordinal(name, values, default=values[(len(values) - 1) // 2])
 
@@ -70,14 +71,14 @@ def _make(
     options: Mapping[str, Any],
 ) -> H:
     try:
-        # Preferred, for a space of its own classes can be read without our decoders.
+        # Preferred: a space of ConfigSpace's own classes can be read without our decoders.
         found = own(name, list(choices), **options)
-        # ConfigSpace's own is exact if it finds each choice at its own place. ``to_vector`` has a
-        # KeyError for what is not legal.
+        # The own class is exact if it finds each choice at its own place. ``to_vector`` raises
+        # KeyError for illegal values.
         places = [found.to_vector(c) if found.legal_value(c) else None for c in choices]
         if places == [*range(len(choices))]:
             return found
-    except (TypeError, ValueError):  # 1 beside True, a default of NaN
+    except (TypeError, ValueError):  # for 1 and True, or a default of NaN
         pass
     return exact(name, choices, **options)
 
@@ -86,9 +87,9 @@ class _Places(TransformerSeq):
     """Choices by index."""
 
     def __init__(self, choices: Sequence[Any]) -> None:
-        # As a list: ConfigSpace gives its items back one by one, also where they are lists.
+        # As a list: ConfigSpace returns its items one by one, even if they are lists.
         super().__init__(seq=list(choices))
-        self._lookup = None  # of ConfigSpace, by ``==``
+        self._lookup = None  # ConfigSpace's dictionary, which compares by ``==``
         self._choices = list(choices)
 
     def __eq__(self, other: object) -> bool:
@@ -112,7 +113,7 @@ class _Places(TransformerSeq):
 class _Exact:
     """Values are compared with ``same`` and never put into an array."""
 
-    _attribute: ClassVar[str]  # of ConfigSpace, for the choices
+    _attribute: ClassVar[str]  # ConfigSpace's name of the attribute for the choices
     name: str
     default_value: Any
     weights: tuple[float, ...] | None = None
@@ -123,19 +124,19 @@ class _Exact:
         self, name: str, choices: Sequence[Any], *, default_value: Any = NotSet, **options: Any
     ) -> None:
         if default_value is not NotSet:
-            default_value = index_of(choices, default_value)  # None, no index, is refused
+            default_value = index_of(choices, default_value)  # ConfigSpace refuses None, no index
         # Indices stand in for the choices, which ConfigSpace would compare and put into an array.
         indices: Any = range(len(choices))
         super().__init__(name, indices, default_value=default_value, **options)  # type: ignore[call-arg]
         known = tuple(plain(choice) for choice in choices)
         setattr(self, self._attribute, known)  # in the place of the indices
-        # ConfigSpace has found an index as the default, and its entry in vectors is that index.
+        # The default that ConfigSpace has found is an index.
         self.default_value = known[self.default_value]
         self._transformer = _Places(known)
         self._contains_sequence_as_value = any(_is_sequence(choice) for choice in known)
 
     def _is_several(self, value: Any) -> bool:
-        # As ConfigSpace has it: a list is one value where choices are lists, else several.
+        # As in ConfigSpace: a list is one value if choices are lists, else several.
         return isinstance(value, np.ndarray) or (
             _is_sequence(value) and not self._contains_sequence_as_value
         )
@@ -191,7 +192,7 @@ class ExactIn(InCondition):
     __hash__ = None  # type: ignore[assignment]
 
     def equivalent_condition_on_parent(self, other: Any) -> bool:
-        """See ConfigSpace, to which the conditions on 1 and on True are one otherwise."""
+        """See ConfigSpace, which takes conditions on 1 and on True for the same."""
         return (
             isinstance(other, ExactIn)
             # Indices, which differ for 1 and True.
@@ -207,10 +208,10 @@ class ExactIn(InCondition):
 
 
 class QuickIn(InCondition):
-    """A condition of which ConfigSpace sees at once that it differs from another.
+    """A condition that is compared quickly: by its values before its parent.
 
-    It compares each condition of a space with all others, their parents first and those choice by
-    choice: the conditions of 100 branches would take it seconds. It cannot write this class.
+    ConfigSpace compares each condition of a space with all others, first their parents, choice by
+    choice: the conditions of 100 branches would take seconds. It cannot serialise this class.
     """
 
     def equivalent_condition_on_parent(self, other: Any) -> bool:
@@ -245,8 +246,7 @@ def _encode(hyperparameter: ExactCategorical | ExactOrdinal, _: Any) -> dict[str
     item: dict[str, Any] = {"name": hyperparameter.name, hyperparameter._attribute: choices}
     if isinstance(hyperparameter, ExactCategorical):
         item["weights"] = hyperparameter.weights and list(hyperparameter.weights)
-    # Only a default of its own: spaces that need none keep the text, and its digest, that stores
-    # have of them.
+    # Only an unusual default is written: stores have the text of other spaces, and its digest.
     own, usual = (index_of(choices, hp.default_value) for hp in (hyperparameter, _decode(item)))
     return item if own in (None, usual) else item | {"default_value": own}
 

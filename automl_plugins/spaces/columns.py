@@ -78,7 +78,7 @@ class Column:
         if self.is_indexed:
             return np.rint(legal)
         if self._is_even:
-            # By place: to the value and back takes three times as long, and rounds far from 0.
+            # By place: by the value and back takes three times as long, and rounds far from 0.
             return np.rint(legal * (self.n_values - 1.0)) / (self.n_values - 1.0)
         if self.is_grid or self._is_rounded:
             return np.asarray(hp.to_vector(hp.to_value(legal)), dtype=np.float64)
@@ -86,10 +86,10 @@ class Column:
 
     def draw(self, n: int, state: np.random.RandomState) -> FloatArray:
         """``n`` entries from the hyperparameter's own distribution."""
-        # Called ``seed``, a state is used, and moves on.
+        # ``seed`` may be a state: it is drawn from, and moves on.
         drawn = np.asarray(self._hyperparameter.sample_vector(n, seed=state))
-        # ConfigSpace knows nothing of our rounding, and draws integers on a log scale beside their
-        # entries. Equal values must have equal ones: conditions and clauses compare them.
+        # ConfigSpace does not know our rounding, and draws integers on a log scale near their
+        # entries. Equal values must have equal entries: conditions and clauses compare entries.
         is_off = self._is_rounded or (self.is_grid and getattr(self._hyperparameter, "log", False))
         return self.snap(drawn) if is_off else drawn
 
@@ -103,7 +103,7 @@ class Column:
         if self._is_even:
             place = np.floor(u * self.n_values)
             if isinstance(self._hyperparameter, IntegerHyperparameter):
-                # Between two integers the even one, as ``rint`` below takes for ConfigSpace's own.
+                # Halfway between two integers the even one, as ``rint`` does for others below.
                 between = (u * self.n_values == place) & (place > 0)
                 place -= between * ((int(self._integer.lower) % 2 + place) % 2)
             return np.asarray(place / (self.n_values - 1.0))
@@ -112,16 +112,16 @@ class Column:
         hp = self._integer
         low, high = hp.lower - 0.5, hp.upper + 0.5
         value = np.rint(low * (high / low) ** u if hp.log else low + u * (high - low))
-        # An end of the outermost intervals may be rounded to the integer beside the range.
+        # An end of the outermost intervals may be rounded to the integer outside the range.
         legal = np.clip(value, hp.lower, hp.upper).astype(np.int64)
         return np.asarray(hp.to_vector(legal), dtype=np.float64)
 
     def step_from(self, old: FloatArray, step: FloatArray) -> FloatArray:
         """The legal entries (n,) after a ``step`` (n,) from each of ``old`` (n,).
 
-        A step over the border is reflected, so the corners stay reachable. It has at least the
-        width of one grid value, unless a border or a log scale is in the way of that, too. Steps
-        of a category are whole numbers, and end at the category that many places further.
+        A step over the border is reflected, so the corners stay reachable. On a grid of numbers it
+        reaches at least the next value, on the other side if the old one is at the border. A
+        category moves on by a whole number of places; the first one follows the last.
         """
         if self.is_categorical:
             return np.asarray((old + step) % self.n_values)
@@ -141,7 +141,7 @@ class Column:
         """The next legal value in the direction of each step, the other one at the border."""
         if self._is_even:
             grid = np.where(step < 0, -1.0, 1.0) / (self.n_values - 1.0)
-            moved = values + grid  # one of the two is inside: what has one value takes no steps
+            moved = values + grid  # this or the other side is inside, as there are two values
             return self.snap(np.where((moved < 0.0) | (moved > 1.0), values - grid, moved))
         hp = self._integer
         old, sign = np.asarray(hp.to_value(values)), np.where(step < 0, -1, 1)

@@ -41,7 +41,7 @@ _FEW_VALUES = 4  # of a condition, up to which comparing each takes less than a 
 
 @dataclass(frozen=True)
 class Rule:
-    """``child`` is asked for exactly when ``parent`` takes one of ``values``, or passes them."""
+    """``child`` is asked for exactly when ``parent`` is in ``values``, or beyond the threshold."""
 
     child: str
     parent: str
@@ -54,10 +54,10 @@ def infer_rules(
 ) -> list[Rule]:
     """Conditions that explain in which rows a parameter has a value.
 
-    A rule holds if one categorical or integer parent separates the rows with the child from
-    those without it, without exception. Of several parents the one asked for least often is the
-    nearest. What no rule explains stays unconditional. ``values`` are numbers (n,) by name
-    (categories as index), NaN where a row has no value.
+    A rule holds if one categorical or integer parent separates the rows with the child from the
+    rows without it, without exception. Of several such parents the one with a value in the fewest
+    rows is taken. A parameter without a rule stays unconditional. ``values`` are numbers (n,) by
+    name (categories as index), NaN where a row has no value.
     """
     present = {name: ~np.isnan(column) for name, column in values.items()}
     counts = {name: int(mask.sum()) for name, mask in present.items()}
@@ -67,7 +67,7 @@ def infer_rules(
         # Never there or always there: nothing has to be explained.
         if not 0 < counts[child] < len(present[child]):
             continue
-        # Those with more rows than the child: else two that come together explain each other.
+        # With more rows than the child: otherwise two with the same rows explain each other.
         parents = [
             name
             for name in values
@@ -163,13 +163,16 @@ class Deactivation(NamedTuple):
     """When some columns of vectors are inactive."""
 
     children: slice  # the columns
-    inactive: Callable[[FloatArray], BoolArray]  # of vectors (n, d), a mask (n, c) of these
+    inactive: Callable[[FloatArray], BoolArray]  # vectors (n, d) -> mask (n, c) of the children
 
 
 def deactivations(
     conditions: Sequence[tuple[int, ConditionLike]], n_values: FloatArray, categorical: BoolArray
 ) -> list[Deactivation]:
-    """What conditions of columns say, both with parents before their children."""
+    """``conditions`` of columns, as (child, condition), as functions to be applied in order.
+
+    Columns and conditions have parents before their children.
+    """
 
     def decides(condition: ConditionLike) -> np.intp | None:
         """The column of the category that alone decides; None if anything else decides."""
@@ -198,9 +201,9 @@ def _by_comparison(child: int, condition: ConditionLike) -> Deactivation:
 def _by_category(
     parent: int, n_values: FloatArray, conditions: Sequence[tuple[int, ConditionLike]]
 ) -> Deactivation:
-    """For all (child, condition) whose parent is one categorical column.
+    """One deactivation for all (child, condition) of one categorical parent.
 
-    One look-up for all children takes a fraction of the time of a comparison for each.
+    A look-up for all children takes a fraction of the time of a comparison for each.
     """
     none = int(n_values[parent])  # the row of the table for vectors without a category
     # One configuration for each category (d, k), and a last one without any.
@@ -216,7 +219,7 @@ def _by_category(
 
     def look_up(vectors: FloatArray) -> BoolArray:
         entries = vectors[:, parent]
-        known = (entries >= 0) & (entries < none)  # NaN is not, nor is an option of an old space
+        known = (entries >= 0) & (entries < none)  # not NaN, not an option of an old space
         return table[np.where(known, entries, none).astype(np.intp)]
 
     return Deactivation(span, look_up)

@@ -51,7 +51,7 @@ from automl_plugins.spaces.scales import (
     scale_of_integers,
 )
 
-_HARDLY = 1e-10  # of the range: far less than two evaluations ever differ by
+_HARDLY = 1e-10  # share of the range, far below the difference of any two evaluations
 _ROUNDABLE = 1e295  # larger numbers overflow when ConfigSpace rounds them: it multiplies by 10^13
 
 
@@ -61,11 +61,12 @@ def float_range(
     """The numbers from ``low`` to ``high``, low < high; ConfigSpace's own class where it is exact.
 
     Raises:
-        ValueError: For an empty range, or one of zero and less on a logarithmic scale.
+        ValueError: If low >= high or an end is not finite, or if low <= 0 on a logarithmic scale.
     """
     low, high = float(low), float(high)
     _check(name, low, high, log)
-    # Few floats have to be counted: they can be exhausted, and a step has to reach another one.
+    # Few floats need a scale with their number: a search may exhaust them, and a step must reach
+    # another one.
     if _is_kept(low, high, log) and count_floats(low, high) > FEW_FLOATS:
         return Float(name, (low, high), log=log, default=default)
     return ExactFloat(name, scale_of_floats(low, high, log), log=log, default=default)
@@ -76,10 +77,10 @@ def integer_range(
 ) -> UniformIntegerHyperparameter:
     """The integers from ``low`` to ``high``; ConfigSpace's own class where it is exact.
 
-    Of integers beyond 2^53 these are the ones that 64-bit floats can tell apart.
+    Beyond 2^53 only the integers that 64-bit floats can hold belong to it.
 
     Raises:
-        ValueError: For fewer than two of them, or one of zero and less on a logarithmic scale.
+        ValueError: If it has fewer than two integers, or if low <= 0 on a logarithmic scale.
     """
     low, high = int(low), int(high)
     _check(name, low, high, log)
@@ -120,7 +121,7 @@ def part_of(
         ValueError: If there are none.
     """
     name, log, scale = whole.name, bool(whole.log), whole.scale
-    # Where only the default moves, the scale stays, with its steps.
+    # If only the default changes, the scale stays, with its steps.
     if (low, high) != (whole.lower, whole.upper):
         if steps_of(whole) is None and multiples_of(whole) is None:
             if isinstance(whole, ExactInteger):
@@ -132,7 +133,7 @@ def part_of(
             raise ValueError(f"{name!r} has no value from {low} to {high}.")
         scale = part
     if scale.low == scale.high:
-        # Scales hold floats: the constant of integers is one again.
+        # Scales hold floats, and the constant of an integer range must be an ``int`` again.
         return Constant(name, type(whole.lower)(scale.low))
     return type(whole)(name, scale, log=log, default=default)
 
@@ -148,9 +149,9 @@ def _is_kept(low: float, high: float, log: bool) -> bool:
     ends = np.array([low, high])
     with np.errstate(over="ignore"):
         span = high - low
-        # As the constructors of ConfigSpace do.
+        # By the rounding in the constructors of ConfigSpace.
         moved = np.abs(np.round(ends, ROUND_PLACES) - ends)
-        # What counts is a part of the range, and on a log scale a part of the number itself.
+        # Relative to the range, and on a log scale to the number itself.
         size = ends if log else np.array([span, span])
         return bool(np.isfinite(span) and (moved <= _HARDLY * size).all())
 
@@ -191,8 +192,8 @@ def _set_up(
     cast: Callable[[Any], Any],
     default: float | None,
 ) -> None:
-    """What ConfigSpace's own classes do at the end of their constructors."""
-    # Even scales have an entry for each value. Others are drawn anywhere; ``Column`` rounds them.
+    """Set what ConfigSpace's own classes set at the end of their constructors."""
+    # Even scales have an entry for each value. On others any entry is drawn; ``Column`` rounds it.
     distribution: Any = UnitUniformContinuousDistribution(pdf_max_density=1.0)
     if scale.n is not None:
         distribution = UniformIntegerNormalizedDistribution(size=scale.n)
@@ -214,7 +215,7 @@ def _set_up(
 def _default(scale: Scale) -> float:
     """The middle of a range, or its smallest number where ConfigSpace cannot round the middle."""
     middle = float(scale.to_value(np.array([0.5]))[0])
-    # A configuration is rounded when its values are asked for: a larger default would be infinite.
+    # ConfigSpace rounds the values of a configuration: a larger default would become infinite.
     return middle if abs(middle) < _ROUNDABLE else min(max(0.0, scale.low), scale.high)
 
 
@@ -227,7 +228,7 @@ def scale_of(hyperparameter: Hyperparameter[Any, Any]) -> Scale | None:
 
 def steps_of(hyperparameter: Hyperparameter[Any, Any]) -> Steps | None:
     """The scale of numbers at even distances; None for any others, and on a log scale."""
-    # Logarithms of large neighbours hardly differ: their scale has steps, too.
+    # ``Steps`` also stand in for a log scale where logarithms of neighbours hardly differ.
     if not isinstance(hyperparameter, ExactFloat | ExactInteger) or hyperparameter.log:
         return None
     return hyperparameter.scale if isinstance(hyperparameter.scale, Steps) else None
@@ -255,7 +256,7 @@ def _encode(hyperparameter: ExactFloat | ExactInteger, _: Any) -> dict[str, Any]
         plain["multiples_of"] = step
     if steps := steps_of(hyperparameter):
         plain["steps"] = {"step": steps.step, "n": steps.n, "listed": steps.listed}
-    # Only a default of its own: spaces that need none keep the text that stores have of them.
+    # Only an unusual default is written: stores have the text of other spaces.
     if hyperparameter.default_value != type(hyperparameter.lower)(_default(hyperparameter.scale)):
         plain["default_value"] = hyperparameter.default_value
     return plain

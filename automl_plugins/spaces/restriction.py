@@ -1,4 +1,4 @@
-"""What is still active, always or sometimes, where hyperparameters keep a part of their values.
+"""Spaces in which hyperparameters keep a part of their values, and which of them stay active.
 
 An inactive parent satisfies "not equal" and no other condition, as in ConfigSpace.
 """
@@ -114,13 +114,13 @@ def values_named(clause: Condition | ForbiddenClause) -> Sequence[Any]:
 
 
 def truth(clause: Condition | ForbiddenClause, domain: Domain) -> bool | None:
-    """Whether a clause on one hyperparameter holds for all values or for none; None: for some."""
+    """True if a clause holds for all values of a domain, False if for none, None if for some."""
     if isinstance(domain, Range):
         if not isinstance(clause, _LISTED):
             domain = domain.low, domain.high  # the ends decide
         else:
-            # A set, for a clause may list a value twice. None inside: "not equal" holds for all
-            # values and the others for none. All values inside: the opposite.
+            # A set, as a clause may list a value twice. If no named value is in the domain, "not
+            # equal" holds for all values and other clauses for none. If all are: the opposite.
             inside = len({v for v in values_named(clause) if domain.low <= v <= domain.high})
             differs = isinstance(clause, NotEqualsCondition)
             # Real numbers can be listed only if there is a single one.
@@ -135,9 +135,9 @@ def truth(clause: Condition | ForbiddenClause, domain: Domain) -> bool | None:
 
 
 def activity(space: ConfigurationSpace, domains: Mapping[str, Domain]) -> dict[str, Active]:
-    """When each hyperparameter is active, parents first, where some keep ``domains`` only.
+    """When each hyperparameter is active, by name, if some keep only the values in ``domains``.
 
-    Those that are never active are left out.
+    Parents come first. Hyperparameters that are never active are left out.
     """
     active: dict[str, Active] = {}
     for name in space.at:  # sorted by depth
@@ -162,9 +162,9 @@ def _simplify(
     met = truth(condition, domains.get(name, domain_of(condition.parent)))
     if met is None:
         return condition
-    if differs:  # what holds for no value is true whenever the parent is inactive
+    if differs:  # an inactive parent satisfies it, even if no value does
         return met or _not(active[name])
-    # What holds for all values is true whenever the parent is active.
+    # A condition that all values meet holds whenever the parent is active.
     return active[name] if met else False
 
 
@@ -178,7 +178,7 @@ def _join(kind: Literal["and", "or"], parts: list[Active]) -> Active:
         return decides
     left: list[Active] = []
     for part in parts:
-        if not isinstance(part, bool) and part not in left:  # what parts share is said once
+        if not isinstance(part, bool) and part not in left:  # equal parts count once
             left.append(part)
     if len(left) < 2:
         return left[0] if left else not decides
@@ -255,7 +255,7 @@ def _condition(
     *,
     negated: bool = False,
 ) -> ConditionLike:
-    """An expression as conditions of ``child``; ``negated``: that it does not hold."""
+    """An expression as conditions of ``child``; its negation if ``negated``."""
     if isinstance(when, tuple):
         kind, parts = when
         if kind == "not":
@@ -282,7 +282,7 @@ def _opposite(
     hps: Mapping[str, Hyperparameter[Any, Any]],
     active: Mapping[str, Active],
 ) -> ConditionLike:
-    """That a condition does not hold, in conditions that no inactive parent satisfies."""
+    """The negation of a condition, made of conditions that no inactive parent satisfies."""
     parent = hps[when.parent.name]
     if isinstance(when, NotEqualsCondition):
         return EqualsCondition(child, parent, when.value)
@@ -296,7 +296,7 @@ def _opposite(
 def _others(
     condition: Condition, child: Hyperparameter[Any, Any], parent: Hyperparameter[Any, Any]
 ) -> ConditionLike:
-    """That the parent is active and does not meet a condition, which some of its values do."""
+    """The condition that the parent is active and fails ``condition``, which some values meet."""
     domain = domain_of(parent)
     if isinstance(domain, tuple):
         return one_of(child, parent, [v for v in domain if not truth(condition, (v,))])
@@ -305,7 +305,7 @@ def _others(
         beside = [_others(each, child, parent) for each in equal]
         return AndConjunction(*beside) if len(beside) > 1 else beside[0]
     value = condition.value
-    # What lies below, above and at the value, as far as the condition does not cover it.
+    # The parts of the range below, above and at the value that the condition does not cover.
     sides: list[Condition] = []
     if value > domain.low and not isinstance(condition, LessThanCondition):
         sides.append(LessThanCondition(child, parent, value))
@@ -362,8 +362,8 @@ def _forbidden(
 def _allowed_defaults(
     space: ConfigurationSpace, clauses: list[ForbiddenLike]
 ) -> dict[str, Any] | None:
-    """Defaults that the clauses allow: none needed ({}), values by name, or None if none is."""
-    for clause in clauses:  # which know their columns only once they are in a space
+    """Defaults by name that the clauses allow; {} keeps the old ones, None if none are allowed."""
+    for clause in clauses:  # they get their columns only when they are added to a space
         clause.set_vector_idx(space.index_of)
 
     def allowed(vectors: Any) -> Any:
@@ -388,7 +388,8 @@ def narrow(
 ) -> Hyperparameter[Any, Any]:
     """A hyperparameter with a part of its values, and a default among them.
 
-    If no ``default`` is given the old one stays, or the middle takes its place if it has gone.
+    Without ``default`` the old default stays, if it is among the values. If it is not, a number
+    takes the middle of its range, and a choice the default of ConfigSpace.
     """
     whole = domain_of(hp)
     domain = whole if domain is None else domain
@@ -397,7 +398,7 @@ def narrow(
     if default is NotSet and holds(domain, hp.default_value):
         default = hp.default_value
     if isinstance(domain, Range):
-        # Between ``high`` and ``limit`` lies what is rounded to ``high``.
+        # A number between ``high`` and ``limit`` would be rounded to ``high``.
         default = default if default is NotSet else min(default, domain.high)
         return _narrow_number(hp, domain, default, keep=domain == whole)
     if isinstance(hp, OrdinalHyperparameter):
@@ -406,7 +407,7 @@ def narrow(
     places = [index_of(hp.choices, value) for value in domain]
     weights = hp.weights and [hp.weights[i] for i in places if i is not None]
     if weights and not any(weights):
-        weights = None  # what is never drawn has no other distribution
+        weights = None  # weights of 0 only are no distribution
     return categorical(hp.name, domain, weights=weights, default=default, meta=hp.meta)
 
 
@@ -418,7 +419,7 @@ def _narrow_number(
     if low == high:
         return Constant(hp.name, low, meta=hp.meta)
     if isinstance(hp, ExactFloat | ExactInteger):
-        # Up to where the next range begins, for steps are not rounded.
+        # Up to where the next range begins: numbers with steps are not rounded.
         end = high if domain.limit is None else math.nextafter(domain.limit, -math.inf)
         return part_of(hp, low, high if keep else end, None if default is NotSet else default)
     if default is NotSet:

@@ -1,7 +1,7 @@
 """Scales from numbers to [0, 1] and back that lose nothing, as transformers of ConfigSpace.
 
-All are increasing, and give a value back exactly where its vector differs from those of the next
-values. Notation::
+All are increasing. A value comes back from its vector exactly, unless a neighbouring value has the
+same vector. Notation::
 
     low, high  the ends of the range, legal values both
     vector     places on the scale, (n,), in [0, 1] for legal values
@@ -24,14 +24,14 @@ from automl_plugins.arrays import FARTHEST, BoolArray, FloatArray, IntArray
 MOST_EXACT: Final = 2**53
 FEW_FLOATS: Final = 2**40  # of a range whose floats have a vector each
 
-# Numbers above 2^40 that differ by less than a part in 2^12: in [2^50, 2^50 + 2^20] seven integers
-# in eight would not come back from their logarithms.
+# Integers above 2^40, in a range narrower than 2^-12 of its low end: in [2^50, 2^50 + 2^20] seven
+# of eight integers would not come back from their logarithms.
 _LARGE, _NEAR = 2**40, 2**12
-_LAST_DIGITS = 4.0  # of a value that the sum of an end and so many steps has rounded
+_LAST_DIGITS = 4.0  # last digits that rounding may cost the sum of an end and many steps
 _LARGEST_SNAP = 0.25  # of a step: from one half on any number would count as a step
 # Last digits that a rounding may cost; the first that fits is taken, so the nearest come first.
 _AROUND = np.array([[-1.0], [1.0], [-2.0], [2.0]])
-_FEW = 1000  # whole numbers that are listed, also where the space is written down
+_FEW = 1000  # most whole numbers that a scale lists, also in the text of its space
 _LARGEST, _LEAST = sys.float_info.max, 5e-324
 
 
@@ -82,7 +82,7 @@ class Scale(ABC):
         return np.asarray((values >= self.low) & (values <= self.high))
 
     def legal_vector(self, vector: FloatArray) -> BoolArray:
-        """Mask (n,) of the vectors that stand for a value: beyond [0, 1] it is an end."""
+        """Mask (n,) of the finite vectors; beyond [0, 1] they stand for an end of the range."""
         return np.isfinite(vector)
 
     def legal_value_single(self, value: Any) -> bool:
@@ -112,11 +112,11 @@ class LinearScale(Scale):
         values = np.clip((vector * self._span + self._low) * self._unit, self.low, self.high)
         if not self.is_rounded:
             return values
-        # The number next to the end may have the same vector: the end counts.
+        # The number next to the end may have the same vector; the end is meant.
         return self._correct(np.where(vector >= 1.0, self.high, np.rint(values)), vector)
 
     def _correct(self, values: FloatArray, vector: FloatArray) -> FloatArray:
-        """Whole numbers (n,), those next to them where only these have the vectors (n,)."""
+        """The ``values`` (n,), each replaced by a neighbour if only that has the vector (n,)."""
         lost = np.flatnonzero(self._vector(values) != vector)
         if not lost.size:
             return values
@@ -158,7 +158,7 @@ class LogScale(Scale):
 
     @property
     def multiples(self) -> range | None:
-        """The multiples in the range, each divided by ``step``; None if it has hardly any gaps."""
+        """Integers i with i * ``step`` in the range; None without a step, or beyond 2^53."""
         if self.step is None or self.high / self.step > MOST_EXACT:
             return None
         # The last multiple is minus the first one that is not below minus the high end.
@@ -179,7 +179,7 @@ class LogScale(Scale):
         return next(i for i in (near - 1, near, near + 1) if i * self.step >= least)
 
     def _vector(self, values: FloatArray) -> FloatArray:
-        # ConfigSpace rounds defaults to 13 places, that is to 0.
+        # ConfigSpace rounds defaults to 13 places, so small ones become 0.
         logarithms = np.log(np.where(values == 0.0, _LEAST, values))
         return np.asarray((logarithms - self._least) / self._span)
 
@@ -201,14 +201,14 @@ class FewFloats(Scale):
     def _vector(self, values: FloatArray) -> FloatArray:
         places = _place(np.clip(values, self.low, self.high)) - _place(self.low)
         inside = places / (self.n - 1)
-        # Values of an old range are just outside: the difference of far places may overflow.
+        # Values of an old range become -1 or 2: the difference of far places may overflow.
         return np.where(values < self.low, -1.0, np.where(values > self.high, 2.0, inside))
 
 
 class Steps(Scale):
     """At most 2^53 + 1 values at even distances, or those that are listed.
 
-    ``high`` is the largest one, where the sum of so many steps may miss it by a rounding.
+    ``high`` is the largest value, if rounding makes the sum of n - 1 steps miss it.
     """
 
     n: int
@@ -271,7 +271,7 @@ class Steps(Scale):
         """Place of the first step that is not below ``least``; n without any."""
         (place,) = self.index(np.array([least])).clip(0.0, self.n)
         near = math.ceil(place)
-        # A number close to a step has its place, whichever of the two is less.
+        # A number close to a step has its place, even if it is larger than the step.
         around = range(near, min(near + 2, self.n))
         return next((i for i in around if self.at(i) >= least), self.n)
 
@@ -311,7 +311,7 @@ def scale_of_floats(low: float, high: float, log: bool) -> Scale:
 
 
 def floats_within(low: float, high: float) -> tuple[float, float]:
-    """The least and the largest float of a range, for the floats of its ends may lie outside."""
+    """The least and the largest float in a range: ends may be integers between two floats."""
     least, most = float(low), float(high)
     return (
         math.nextafter(least, math.inf) if least < low else least,
@@ -324,7 +324,7 @@ def scale_of_integers(low: int, high: int, log: bool) -> Scale | None:
     least, most = floats_within(low, high)
     if not least < most:
         return None
-    # The logarithms of narrow ones are nearly linear, so a linear scale stands in.
+    # In a narrow range logarithms are nearly linear, so a linear scale stands in.
     if log and not is_narrow(low, high):
         return LogScale(least, most, step=1.0)
     # Distance of floats at the number farthest from 0 and at the nearest: equal if it is the same
@@ -334,7 +334,7 @@ def scale_of_integers(low: int, high: int, log: bool) -> Scale | None:
     if coarse == fine and n <= MOST_EXACT:
         return Steps(least, fine, n, high=most)
     if n <= _FEW:
-        # A set, for where floats are coarser several of these are one.
+        # A set: where floats are coarser, several of these integers become one float.
         known = sorted({float(int(least) + i * fine) for i in range(n)})
         return Steps(least, coarse, len(known), high=most, listed=known)
     return LinearScale(least, most, is_whole=True)

@@ -24,17 +24,17 @@ from automl_plugins.spaces.values import (
 
 @np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
 def unite(spaces: Iterable[ConfigurationSpace]) -> ConfigurationSpace:
-    """The space with every hyperparameter of the given ones, each with its widest range.
+    """The space with every hyperparameter of the given spaces, each with its widest range.
 
-    Equal spaces are their own union. A condition holds if all spaces with its child have it, else
-    the child is always active; a forbidden clause holds if all spaces have it.
+    Equal spaces are their own union. A condition stays if all spaces with its child have it, else
+    the child is always active; a forbidden clause stays if all spaces have it.
 
     Raises:
-        ValueError: If a name is that of a number in one space and of a category in another.
+        ValueError: If a hyperparameter is a number in one space and a category in another.
     """
     distinct: list[ConfigurationSpace] = []
     for space in spaces:
-        # In any order: the union has their values, not their vectors.
+        # Choices may be in any order: runs are aligned to the union by value, not by vector.
         if not any(is_same_space(known, space, agree=_holds) for known in distinct):
             distinct.append(space)
     if len(distinct) == 1:
@@ -61,16 +61,16 @@ def unite(spaces: Iterable[ConfigurationSpace]) -> ConfigurationSpace:
 
 
 def _in_all(lists: list[list[Any]]) -> list[Any]:
-    """What all lists hold, in the order of the first."""
+    """The items that all lists contain, in the order of the first."""
 
     def is_in(item: Any, other: list[Any]) -> bool:
-        return any(same(item, known) for known in other)  # by == a condition on 1 is one on True
+        return any(same(item, known) for known in other)  # not ==, for which 1 is True
 
     return [item for item in lists[0] if all(is_in(item, other) for other in lists[1:])]
 
 
 def _holds(known: Sequence[Any] | None, choices: Sequence[Any] | None) -> bool:
-    """Whether all ``choices`` are among the known ones, where True is not 1; None has none."""
+    """Whether all ``choices`` are among the known ones; True is not 1, and None is empty."""
     return all(index_of(known or (), value) is not None for value in choices or ())
 
 
@@ -93,7 +93,7 @@ def _widest(name: str, found: list[Hyperparameter[Any, Any]]) -> Hyperparameter[
         )
     lower, upper = min(low for low, _ in ranges), max(high for _, high in ranges)
     wide = [hp for hp in found if not isinstance(hp, Constant)] or found
-    # A number that was fixed may lie below the logarithmic scale of the others.
+    # A constant may be 0 or less, where the logarithmic scale of the others ends.
     log = lower > 0 and all(getattr(hp, "log", False) for hp in wide)
     is_whole = all(isinstance(end, int) for known in ranges for end in known)
     if lower == upper:

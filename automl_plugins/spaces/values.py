@@ -41,11 +41,11 @@ class _Absent(Enum):
     ABSENT = "absent"
 
 
-#: Stands where there is no value, for None may be one.
+#: Stands for no value, because None may be a value.
 ABSENT: Final = _Absent.ABSENT
 
 _WORDS = {"none": None, "true": True, "false": False, "nan": math.nan}
-# Characters of a text that is read as a value: Python takes seconds for a megabyte of numbers.
+# Longest text that is read as a value: Python takes seconds for a megabyte of numbers.
 _LONGEST = 1000
 _BOOLS: Final = (bool, np.bool_)
 _NUMBERS: Final = (int, float, numbers.Real, Decimal)  # the quick checks first
@@ -61,7 +61,7 @@ def kind_of(value: Any) -> str:
     """
     if value is None:
         return "none"
-    if isinstance(value, _BOOLS):  # before numbers, of which True is one to Python
+    if isinstance(value, _BOOLS):  # before numbers: to Python, True is one
         return "bool"
     if isinstance(value, str):
         return "string"
@@ -85,14 +85,14 @@ def to_float(value: Any) -> float:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two values of a hyperparameter are one.
+    """Whether two values of a hyperparameter are the same.
 
-    1 and 1.0 are, and a tuple and a list of the same values; NaN is itself. True and 1 are not,
-    nor are None and NaN, nor a value and its text. numpy's scalars count as Python's; a float of
+    1 and 1.0 are the same, a tuple and a list of the same values, and NaN and NaN. True and 1
+    differ, None and NaN, and a value and its text. numpy scalars count as Python's; a float of
     less than double precision is the number that it prints.
     """
     a, b = plain(a), plain(b)
-    if a is b:  # whatever its == says
+    if a is b:  # even if its == says otherwise
         return True
     kind = kind_of(a)
     if kind != kind_of(b):
@@ -105,7 +105,7 @@ def same(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(key in b and same(a[key], b[key]) for key in a)
     try:
         return bool(a == b)
-    except Exception:  # whatever the == of a foreign class does
+    except Exception:  # the == of a foreign class may raise anything
         return False
 
 
@@ -137,7 +137,7 @@ def find(choices: Iterable[Any], value: Any) -> int | None:
 
 
 def finder(choices: Iterable[Any]) -> Callable[[Any], int | None]:
-    """``find`` among ``choices`` for many values: what was found once is remembered."""
+    """A function that returns ``find(choices, value)`` and remembers its results."""
     listed = list(choices)
     known: dict[tuple[type, Any], int | None] = {}  # a study repeats its choices in every trial
 
@@ -145,7 +145,7 @@ def finder(choices: Iterable[Any]) -> Callable[[Any], int | None]:
         value = plain(value)
         if not isinstance(value, _ATOMS):  # (1,) and (True,) are equal keys
             return find(listed, value)
-        # With its type, for 1 and True are equal keys; one NaN as a key is not found by another.
+        # With its type, as 1 and True are equal keys; as text, as two NaN are different keys.
         key = type(value), ("nan" if value != value else value)
         if key not in known:
             known[key] = find(listed, value)
@@ -155,7 +155,7 @@ def finder(choices: Iterable[Any]) -> Callable[[Any], int | None]:
 
 
 def plain(value: Any) -> Any:
-    """A value as a builtin, where it is of numpy."""
+    """A value with builtin types in place of numpy's: 1 for ``np.int64(1)``, lists for arrays."""
     if isinstance(value, np.ndarray):
         return [plain(item) for item in value] if value.ndim else plain(value[()])
     if isinstance(value, np.floating) and not isinstance(value, float):
@@ -168,8 +168,8 @@ _ATOMS = (bool, int, float, str, type(None))
 
 
 def index_of(choices: Sequence[Any], value: Any) -> int | None:
-    """Index of the choice that is a value, of the same type if there is one; None if none is."""
-    # All choices by the stricter rule first: of 1 and 1.0 the value takes the one of its type.
+    """Index of the choice that is the ``same``, of the same type if possible; None without any."""
+    # All choices by the stricter rule first: of 1 and 1.0 the one of the value's type is found.
     rules: tuple[Callable[[Any, Any], bool], ...] = (are_identical, same)
     found = (i for rule in rules for i, choice in enumerate(choices) if rule(choice, value))
     return next(found, None)
@@ -186,7 +186,7 @@ def are_identical(a: Any, b: Any) -> bool:
 
 
 def read(text: str) -> Any:
-    """The value that a text writes, such as "none", "1e-3" or "(1, 2)"; else the text itself."""
+    """The value that a text like "none", "1e-3" or "(1, 2)" stands for; else the text itself."""
     if (word := text.strip().lower()) in _WORDS:
         return _WORDS[word]
     # Python reads 1_000 as 1000, and warns of escapes that it does not know.
@@ -195,16 +195,16 @@ def read(text: str) -> Any:
     try:
         if text.strip()[:1] in ("(", "["):
             return ast.literal_eval(text.strip())
-        # A whole number stays one: beyond 2^53 a float may be another. "n" is for nan and inf.
+        # A whole number stays an ``int``: a float beyond 2^53 may differ. "n" is for nan and inf.
         return float(text) if set(".eEnN") & set(text) else int(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return text
 
 
 def to_number(value: Any) -> float:
-    """The number that a recorded value stands for: itself or, of a text, what it writes; or NaN.
+    """The number that a recorded value stands for, such as 2.0 for 2 and "2".
 
-    Truth values and None stand for none.
+    NaN for anything else, such as True, None and "a".
     """
     value = read(value) if isinstance(value, str) else value
     return to_float(value) if kind_of(value) == "number" else math.nan
@@ -216,9 +216,9 @@ def to_number(value: Any) -> float:
 def reader(hyperparameter: Hyperparameter[Any, Any]) -> Callable[[Any], Any]:
     """A function that returns the value of a hyperparameter that a recorded one stands for.
 
-    It returns ``ABSENT`` for what is not a value of the hyperparameter: another choice, a number
-    outside the range. Numbers stay as they were recorded, but for their type, and for steps and
-    ends of the range that were missed by a rounding.
+    It returns ``ABSENT`` for anything that is not a value of the hyperparameter, such as another
+    choice or a number outside the range. Numbers are returned as recorded, but with the type of
+    the hyperparameter, and moved to a step or an end of the range that rounding has missed.
     """
     known = choices_of(hyperparameter)
     if known is None:
@@ -228,14 +228,14 @@ def reader(hyperparameter: Hyperparameter[Any, Any]) -> Callable[[Any], Any]:
 
 
 def placer(hyperparameter: Hyperparameter[Any, Any]) -> Callable[[Any], int | None]:
-    """A function that returns the index of a recorded value among ``choices_of``, if it is one."""
+    """A function that returns the index of a recorded value in ``choices_of``, or None."""
     known = choices_of(hyperparameter) or []
     place = finder(known)
     if not isinstance(hyperparameter, OrdinalHyperparameter):
         return place
     numbers = numbers_of(known)
 
-    def nearest(value: Any) -> int | None:  # of ordered numbers, missed by a rounding
+    def nearest(value: Any) -> int | None:  # an ordered number that rounding has missed
         if (index := place(value)) is not None:
             return index
         close = np.flatnonzero(np.isclose(numbers, to_number(value), rtol=1e-9, atol=0.0))
@@ -253,7 +253,7 @@ def _number_reader(hyperparameter: Any) -> Callable[[Any], Any]:
         return partial(_step, scale)
 
     def integer(value: Any) -> Any:
-        # As a float an integer beyond 2^53 may be another.
+        # Not by way of a float, which may be another integer beyond 2^53.
         number = value if type(value) is int else to_number(plain(value))
         return int(number) if low <= number <= high and number == int(number) else ABSENT
 
@@ -267,7 +267,7 @@ def _number_reader(hyperparameter: Any) -> Callable[[Any], Any]:
 
 
 def is_near(numbers: Any, low: float, high: float) -> Any:
-    """Whether numbers lie in a range, but for the 13 places to which ConfigSpace rounds ends."""
+    """Whether numbers, rounded to 13 places as ConfigSpace rounds ends, lie in a range."""
     with np.errstate(over="ignore", invalid="ignore"):
         rounded = np.round(numbers, ROUND_PLACES)
         return np.isfinite(numbers) & (low <= rounded) & (rounded <= high)
@@ -280,7 +280,7 @@ def _step(steps: Steps, value: Any) -> Any:
     (found,) = steps.to_value(steps.to_vector(np.array([number]))).tolist()
     if not steps.is_integer:
         return found
-    # As it was recorded: several integers beyond 2^53 are one float.
+    # A recorded ``int`` is kept: several integers beyond 2^53 are one float.
     return value if type(value) is int and float(value) == found else int(found)
 
 
@@ -309,8 +309,8 @@ def is_same_space(
 ) -> bool:
     """Whether two spaces are equal, and a vector of one is the same configuration of the other.
 
-    For ConfigSpace choices are equal in any order, 1 is True, and 100 is 100.0. ``agree`` is
-    another rule for the ``choices_of`` a hyperparameter in the two spaces.
+    To ConfigSpace choices are equal in any order, 1 is True, and 100 is 100.0; here they are not.
+    ``agree`` compares the ``choices_of`` a hyperparameter in the two spaces.
     """
     if a is b:
         return True
@@ -333,7 +333,7 @@ def encoder(hyperparameter: Hyperparameter[Any, Any]) -> Callable[[Any], float]:
     if isinstance(hyperparameter, CategoricalHyperparameter | OrdinalHyperparameter):
         place = placer(hyperparameter)
         return lambda value: math.nan if (index := place(value)) is None else float(index)
-    read_value = reader(hyperparameter)  # also of a constant, whose entry is not its index
+    read_value = reader(hyperparameter)  # for a constant, too: its entry is not its index
 
     def entry(value: Any) -> float:
         found = read_value(value)

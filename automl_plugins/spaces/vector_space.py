@@ -32,15 +32,15 @@ _MULTIPLIERS = np.array([0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93], dtype=np.uint6
 _SHIFT = np.uint64(32)
 # Configurations drawn at once, and in all, before a forbidden region counts as the whole space.
 _MOST_AT_ONCE, _MOST_DRAWN = 1 << 15, 1 << 20
-# Neighbours by one number, and most values of a category; its features are one-hot.
+# Neighbours by one number, and most by one category: its one-hot features make each expensive.
 _STEPS, _MOST_OTHERS = 4, 100
-_ROUNDING = 1e-9  # within which entries are of one value: reading a value back rounds
+_ROUNDING = 1e-9  # largest difference of entries of one value: reading a value back rounds
 
 
 class _Drawing(threading.local):
-    """What ConfigSpace draws with, for each thread; seeded before each use.
+    """The random state of ConfigSpace's draws, one for each thread; seeded before each use.
 
-    A new one takes 60 times as long to make as to seed.
+    To make a new one takes 60 times as long as to seed it.
     """
 
     def __init__(self) -> None:
@@ -152,8 +152,8 @@ class VectorSpace:
             found = np.concatenate([found, drawn[self.allowed(drawn)]])
             n_drawn, missing = n_drawn + size, n - len(found)
             share = max(len(found), 1) / n_drawn  # not 0, for it divides below
-            # As many as are missing would take many rounds where few are valid. A fifth more, for
-            # the share is an estimate.
+            # To draw only as many as are missing would take many rounds if few are valid. A fifth
+            # more, as the share is an estimate.
             size = missing if share > 0.5 else min(math.ceil(1.2 * missing / share), _MOST_AT_ONCE)
         if n and not len(found):
             raise ValueError(
@@ -184,7 +184,7 @@ class VectorSpace:
         for column in columns:
             rows = np.flatnonzero(active[:, column])
             if self.categorical[column]:
-                # Places further, modulo their number: each leads to another value.
+                # Steps are numbers of places, modulo the number of values: each leads to another.
                 others = np.arange(1.0, self.n_values[column])
                 if len(others) > _MOST_OTHERS:
                     others = rng.choice(others, _MOST_OTHERS, replace=False)
@@ -245,9 +245,9 @@ class VectorSpace:
         return np.asarray(close.all(axis=1))
 
     def within_reach(self, vectors: FloatArray, fixed: FloatArray | None) -> BoolArray:
-        """Whether the active values of each of ``vectors`` (n, d) may be proposed.
+        """Mask (n,) of the ``vectors`` (n, d) whose active values may be proposed.
 
-        Numbers may lie outside their present ranges, and values may differ from those ``fixed``
+        No number lies outside its present range, and no value differs from the ``fixed`` ones
         (d,), NaN where free.
         """
         middle = 0.5 * self.largest  # entries of ordinals are indices
@@ -305,7 +305,7 @@ class VectorSpace:
             if not mask.any():
                 continue
             size = self.n_values[column]
-            # Before the rows are made. Forbidden ones count, too: they are only left out at last.
+            # Before the rows are made. Forbidden rows count, too: they are left out at the end.
             if (~mask).sum() + mask.sum() * size > limit:
                 return None
             values = self._columns[column].legal_vectors()
@@ -348,7 +348,7 @@ class VectorSpace:
             features[:, layout.plain] = np.take(vectors, layout.columns[layout.plain], axis=1)
             entries = np.take(vectors, layout.categories, axis=1)
             option = np.fmin(np.fmax(entries, 0.0), layout.last).astype(np.intp)
-            # An option of an old space, or none, is not the nearest one.
+            # An option of an old space, or NaN, must not count as the nearest option.
             features[np.arange(len(vectors))[:, None], layout.first + option] = option == entries
             if np.isnan(entries).any():
                 missing = np.take(np.isnan(vectors), layout.columns, axis=1)
@@ -380,7 +380,7 @@ class VectorSpace:
     def keys(self, vectors: FloatArray) -> KeyArray:
         """A hash (n,) of each canonical vector, equal for equal configurations."""
         entries = np.where(np.isnan(vectors), -1.0, vectors)
-        # No legal entry is anywhere near the limits; they keep the others in the range of int64.
+        # No legal entry is near these limits, which keep all entries in the range of int64.
         np.clip(entries, -FARTHEST, FARTHEST, out=entries)
         entries *= 2.0**40  # to be rounded to about 1e-12, below which entries differ by rounding
         mixed = np.rint(entries, out=entries).astype(np.int64).view(np.uint64)
