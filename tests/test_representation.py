@@ -55,7 +55,7 @@ COMPARED = compare(SCORES)
         ),
         (
             TaskRecord("iris", [{}], np.array([np.nan])),
-            "TaskRecord('iris', 1 rows: 1 failed)",
+            "TaskRecord('iris', 1 row: 1 failed)",
         ),
         (
             MetaTask("iris", NAMED, {"family": "iris"}),

@@ -19,6 +19,7 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 
 from automl_plugins.arrays import FloatArray, IntArray
+from automl_plugins.formats import format_count
 
 FIRST_MOMENT = datetime(2010, 1, 1)
 """Moments before this one come from a simulated clock, or are unknown."""
@@ -56,7 +57,7 @@ class Status(IntEnum):
 def count_statuses(status: IntArray) -> str:
     """How many rows there are, and how many of each ``Status``, in words."""
     parts = [f"{n} {s}" for s in Status if (n := int((status == s).sum()))]
-    return f"{len(status)} rows" + (f": {', '.join(parts)}" if parts else "")
+    return format_count(len(status), "row") + (f": {', '.join(parts)}" if parts else "")
 
 
 @dataclass(frozen=True)

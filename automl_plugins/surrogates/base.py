@@ -204,7 +204,7 @@ def as_features(X: npt.ArrayLike, n_columns: int | None = None, *, least: int = 
     """
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2 or X.shape[0] < least or X.shape[1] == 0:
-        raise ValueError(f"X must have shape (n, f) with n, f >= 1, got {X.shape}.")
+        raise ValueError(f"X must have shape (n, f) with n >= {least} and f >= 1, got {X.shape}.")
     if np.isinf(X).any():
         raise ValueError("X must not hold infinities (NaN marks an inactive hyperparameter).")
     if n_columns is not None and X.shape[1] != n_columns:

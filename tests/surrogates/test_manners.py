@@ -163,7 +163,7 @@ def test_predict_comes_after_fit(name: str) -> None:
     ("X", "y", "message"),
     [
         (np.zeros(3), np.zeros(3), r"X must have shape \(n, f\)"),
-        (np.empty((2, 0)), np.zeros(2), r"X must have shape \(n, f\) with n, f >= 1"),
+        (np.empty((2, 0)), np.zeros(2), r"X must have shape \(n, f\) with n >= 1 and f >= 1"),
         (np.full((2, 1), np.inf), np.ones(2), "X must not hold infinities"),
         (np.zeros((2, 1)), np.ones(3), r"y must have shape \(2,\), got \(3,\)"),
         (np.zeros((2, 1)), np.ones((2, 1)), r"y must have shape \(2,\)"),
@@ -174,6 +174,11 @@ def test_predict_comes_after_fit(name: str) -> None:
 def test_data_that_are_refused(X: FloatArray, y: FloatArray, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         RandomForest().fit(X, y)
+
+
+def test_a_surrogate_that_needs_no_rows_says_so() -> None:
+    with pytest.raises(ValueError, match=r"X must have shape \(n, f\) with n >= 0 and f >= 1"):
+        TwoStageTransfer().fit(np.empty((0, 0)), np.empty(0))
 
 
 @every
