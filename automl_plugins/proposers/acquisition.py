@@ -191,7 +191,7 @@ def maximize(
     From each start a local search moves to the best of its one-exchange neighbours, or to a
     combination of all better ones, until none is better. All searches step together, so that
     their neighbours are scored in one batch. Each search compares with its own last point, so it
-    goes on even if another one is ahead. No step begins after 30 000 scored configurations.
+    continues even if another one is ahead. No step begins after 30 000 scored configurations.
 
     Args:
         space: The search space.
@@ -266,10 +266,9 @@ def climb(
 ) -> FloatArray:
     """The end (d,) of a gradient ascent of the score (L-BFGS-B) from ``start`` (d,).
 
-    It ends with the line search that takes the last of ``n_gradients``.
-
-    The active real numbers move, except those ``fixed`` and those that decide which others are
-    active. A gradient is made of central differences, scored in one batch.
+    It ends with the line search that takes the last of ``n_gradients``. Active real numbers move,
+    unless they are ``fixed`` or decide which others are active. A gradient consists of central
+    differences, scored in one batch.
     """
     low, high = (np.zeros(space.d), np.ones(space.d)) if ends is None else ends
     free = np.isinf(space.n_values) & ~np.isnan(low)

@@ -83,7 +83,7 @@ class ArmFacts:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What was known about a configuration when it was proposed; None where it was not modelled.
+    """The facts known about a configuration when it was proposed; None if they were not modelled.
 
     Attributes:
         number: The trial.

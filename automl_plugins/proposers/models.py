@@ -98,7 +98,7 @@ class ModelSettings:
 
 @dataclass(frozen=True)
 class Learnt:
-    """What a surrogate learns of finished rows.
+    """The targets and rows that a surrogate learns from.
 
     Attributes:
         targets: The transformed losses of the rows that have one.

@@ -47,7 +47,7 @@ from automl_plugins.streams import Streams
 
 Start = Literal["portfolio", "nearest"]
 
-_SPARE = 20  # pipelines of the start beyond n_start, for those that fail or are not allowed
+_SPARE = 20  # more pipelines of the start than n_start, as some may fail or not be allowed
 _TRIED = 200  # pipelines into which fixed values are put before the fallback is asked
 _SHARED = 2.0  # mean number of data sets per configuration below which losses are estimated
 

@@ -53,7 +53,7 @@ def as_failure(what: str, *models: object) -> Iterator[None]:
     no failure of a model, and passes.
 
     Args:
-        what: What is called, with ``{!r}`` in the place of each model.
+        what: The call, such as ``"predict of {!r}"``, with ``{!r}`` in place of each model.
         models: The models; written out only on failure, as the repr of a fitted one may take
             seconds.
     """

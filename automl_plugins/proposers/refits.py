@@ -1,4 +1,4 @@
-"""When models are fitted, and what is kept of them between proposals."""
+"""When models are fitted, and which fits are kept between proposals."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _MANY_ROWS = 512  # from here on a model sees a part of them only (``max_rows``)
 def refit_point(n: int, *, conditional: bool = False) -> int:
     """Number of finished rows that the model for ``n`` finished rows is fitted on.
 
-    Every row below 64, then every 2nd, from 128 every 4th, from 256 every 8th, from 512 every 32nd
-    and from 1024 every 64th: the model is never more than 1/32, and from 512 on 1/16, of the rows
-    behind, and with a capped number of rows the cost of a fit is spread over ever more proposals.
-    A ``conditional`` model is fitted half as often from 64 to 511 rows, too: it takes in the rows
-    between two fits, up to the first failure.
+    A model is fitted at every row below 64, then at every 2nd, from 128 every 4th, from 256 every
+    8th, from 512 every 32nd and from 1024 every 64th. It never lacks more than 1/32 of the rows,
+    from 512 on 1/16, and the cost of a fit to at most ``max_rows`` is spread over ever more
+    proposals. A ``conditional`` model is fitted half as often from 64 to 511 rows: it takes in
+    the rows between two fits, up to the first failure.
     """
     step = 1 << min(5, max(0, n.bit_length() - 6))
     is_rare = n >= _MANY_ROWS or (conditional and step > 1)
@@ -33,9 +33,9 @@ def refit_point(n: int, *, conditional: bool = False) -> int:
 
 
 def key_of_rows(history: History, seed: int) -> tuple[object, ...]:
-    """The seed and the contents of the rows that a model is fitted with."""
-    # Bytes, not a digest of them, which takes longer than to copy and compare them. Not the
-    # curves: those of a finished row, known by its number, do not change.
+    """The seed and the contents of the rows that a model is fitted on, as a key of caches."""
+    # Bytes are copied and compared faster than a digest is computed. Without the curves, which do
+    # not change once a row, known by its number, has finished.
     columns = ("number", "vectors", "losses", "seconds", "status", "budget", "constraints")
     return seed, *(getattr(history, column).tobytes() for column in columns)
 
@@ -57,8 +57,8 @@ class SharedFits:
 
     def fit(self, model: M, *data: npt.NDArray[Any]) -> M:
         """``model`` fitted to ``data``, or the equal one that was fitted before."""
-        # Members set nothing but the seed of these models, and what follows from their space, so
-        # seed and data identify one.
+        # Seed and data identify a model: members set nothing else, except arguments that follow
+        # from their common space.
         contents = [(array.shape, array.tobytes()) for array in data]
         key = getattr(model, "random_state", None), contents
         return cast(M, self._newest[type(model).__name__].get(key, lambda: model.fit(*data)))

@@ -1,4 +1,4 @@
-"""What models learn from: comparable losses of all rows, and their transforms.
+"""The targets of models: comparable losses of all rows, and their transforms.
 
 Notation: y losses (n,), z targets (n,); every transform is increasing, so the best stays best.
 """
@@ -29,7 +29,7 @@ _VISIBLE = 1e-6  # relative difference of losses, far larger than rounding
 _ROUNDING = 1e-12  # relative difference of reports that may differ from their mean by rounding
 _SAME = 1e-15  # relative difference of losses that differ by rounding only
 _PAIRS = 3  # fewest complete rows that predict the final loss of others: any two fit a line
-_MOST_STEPS = 100  # steps with such predictions, those of the most rows; each reads all curves
+_MOST_STEPS = 100  # steps with predictions, by falling number of rows; each reads all curves
 _BEHIND = 2.0  # how far such a loss may lie behind the worst complete one, in their range
 _FLOOR = 0.15  # regret, as a share of the median regret, below which differences are compressed
 _INCUMBENTS = 64  # best rows among which the best prediction is the incumbent
@@ -85,7 +85,7 @@ def transform(losses: FloatArray, kind: Target) -> Targets:
 
 
 def effective_losses(history: History, penalised: BoolArray | None = None) -> FloatArray:
-    """Losses (n,) with those of pruned rows made comparable; NaN where a row has none.
+    """Losses (n,) that can be compared, pruned rows included; NaN where a row has none.
 
     A pruned loss belongs to a smaller budget and cannot be compared with complete losses. Where
     complete rows reported at the same step, the final loss is predicted from theirs (see
@@ -152,7 +152,7 @@ def _predict_final(history: History, losses: FloatArray) -> FloatArray:
     steps, counts = np.unique(history.budget[pruned], return_counts=True)
     low, high = losses[complete].min(), losses[complete].max()
     curves = [history.curves[i] for i in complete]
-    ascending: dict[int, list[float]] = {}  # steps of those that are interpolated
+    ascending: dict[int, list[float]] = {}  # sorted steps of the curves that are interpolated
     for step in steps[np.argsort(-counts, kind="stable")[:_MOST_STEPS]].tolist():
         rows = pruned[history.budget[pruned] == step]
         # Between two steps, for trials may report at steps of their own.
@@ -220,7 +220,7 @@ def with_diverged_as_failed(history: History) -> History:
 
 
 def find_substitute(history: History) -> Substitute | None:
-    """What stands for the losses until a row is complete and feasible; None from then on."""
+    """The substitute for losses until a row is complete and feasible; None from then on."""
     complete = history.status == Status.COMPLETE
     if (complete & history.feasible).any():
         return None

@@ -277,7 +277,7 @@ def ei_per_second(
 def make_proposer(
     surrogate: Surrogate | SurrogateTemplate, *, target: Target, **settings: Any
 ) -> ModelBasedProposer:
-    """A proposer with this surrogate; further arguments are those of ``ProposerSettings``.
+    """A proposer with this surrogate; ``settings`` are further arguments of ``ProposerSettings``.
 
     Raises:
         TypeError: For an unknown option.

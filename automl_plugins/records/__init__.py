@@ -1,1 +1,1 @@
-"""What was observed: trials of one search, and the records that earlier searches left."""
+"""Observations: trials of one search, and the records that earlier searches left."""

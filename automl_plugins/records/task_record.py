@@ -64,8 +64,8 @@ class TaskRecord:
         seed: Seed of the search; None where it is not known.
 
     Raises:
-        TypeError: On construction, for a configuration that is not values by name, or a space,
-            meta-features or tags of another kind.
+        TypeError: On construction, for a configuration, meta-features or tags that are not values
+            by name, or a space that is no ConfigurationSpace.
         ValueError: The same, naming the column and the row that is wrong.
 
     Example::

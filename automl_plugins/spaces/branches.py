@@ -141,7 +141,7 @@ def _log_volume(
     """Logarithm of the volume of those hyperparameters that the domains can make active."""
     active = activity(space, domains)
     left = [name for name in names if name in active]
-    # What is active in the whole branch is independent of the others, whatever its conditions say.
+    # A hyperparameter that is active in the whole branch does not depend on the others there.
     conditional = {name: conditions_in(active[name]) for name in left if active[name] is not True}
     groups = _independent({name: {c.parent.name for c in cs} for name, cs in conditional.items()})
     grouped = {name for group in groups for name in group}
@@ -150,7 +150,7 @@ def _log_volume(
             f"Volumes cannot be computed: hyperparameters of a branch depend on"
             f" {', '.join(sorted(grouped - set(left)))} outside it: give weights by option."
         )
-    # Volumes of what is independent are multiplied.
+    # Volumes of independent hyperparameters are multiplied.
     total = sum(_log_size(space, name, domains) for name in left if name not in grouped)
     for group in groups:
         # The topmost hyperparameter of a group has no condition.

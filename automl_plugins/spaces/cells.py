@@ -67,7 +67,7 @@ class Partition(Sequence[Cell]):
     """Cells that are disjoint and cover a space; a sequence of them."""
 
     cells: tuple[Cell, ...]
-    notes: tuple[str, ...] = ()  # what is not split and why, one sentence each
+    notes: tuple[str, ...] = ()  # sentences: which parameters are not split, and why
 
     def __getitem__(self, index: Any) -> Any:
         return self.cells[index]
@@ -99,7 +99,7 @@ def partition(
     """Split a space into the cells of a grid.
 
     Numbers are split on their own scale, whole numbers and steps into groups of them, categories
-    and ordinals into contiguous groups; whatever has fewer than k values is split into these.
+    and ordinals into contiguous groups; a parameter with fewer than k values into its values.
     Normal and beta distributions are split at their quantiles, except normal ones on a log scale;
     see ``restrict_space`` for their parts. Cells that forbidden clauses empty are omitted.
 

@@ -327,7 +327,7 @@ def _forbidden(
     active: Mapping[str, Active],
     hps: Mapping[str, Hyperparameter[Any, Any]],
 ) -> ForbiddenLike | bool:
-    """The clause on what is left; True if it always applies, False if it never does."""
+    """The clause on the values left; True if it always applies, False if it never does."""
     if isinstance(clause, ForbiddenConjunction):
         parts = [_forbidden(c, active, hps) for c in clause.components]
         # As in ``_join``: a part that always applies decides "or", one that never does "and".

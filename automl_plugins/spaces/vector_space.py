@@ -111,7 +111,7 @@ class VectorSpace:
         missing = np.isnan(out)
         for each in self._deactivations:
             inactive = each.inactive(out)
-            # A slice gives a view of ``out``; what is written to a list of columns would be lost.
+            # A slice is a view of ``out``; a list of columns would be a copy, and writes be lost.
             out[:, each.children][inactive] = np.nan
             missing[:, each.children][inactive] = False
         return out, missing
@@ -151,7 +151,7 @@ class VectorSpace:
             drawn = self.activate(self._draw(size, _draw_seed(rng)))
             found = np.concatenate([found, drawn[self.allowed(drawn)]])
             n_drawn, missing = n_drawn + size, n - len(found)
-            share = max(len(found), 1) / n_drawn  # not 0, for it divides below
+            share = max(len(found), 1) / n_drawn  # not 0, as it divides below
             # To draw only as many as are missing would take many rounds if few are valid. A fifth
             # more, as the share is an estimate.
             size = missing if share > 0.5 else min(math.ceil(1.2 * missing / share), _MOST_AT_ONCE)
@@ -233,7 +233,7 @@ class VectorSpace:
         if not missing.any():
             return activated
         drawn = self._draw(len(vectors), seed)
-        # Again, for a drawn parent may leave its children inactive.
+        # Again, because a drawn parent may leave its children inactive.
         return self.activate(np.where(np.isnan(vectors), drawn, vectors))
 
     def agrees(self, vectors: FloatArray, fixed: FloatArray | None) -> BoolArray:
@@ -445,5 +445,5 @@ class VectorSpace:
 
 
 def _draw_seed(rng: np.random.Generator) -> int:
-    """Seed of what ConfigSpace draws, from our own stream."""
+    """Seed for ConfigSpace's draws, from our own stream."""
     return int(rng.integers(2**32))

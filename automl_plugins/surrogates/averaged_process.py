@@ -81,7 +81,7 @@ class Candidate:
 
 
 def uninformed_kernels(d: int, noises: Sequence[float] = _NOISES) -> list[Candidate]:
-    """Kernels for a task of which nothing is known: one length scale for all inputs."""
+    """Kernels for a task without prior knowledge: one length scale for all ``d`` inputs."""
     return [Candidate(np.full(d, length), noise) for length in _LENGTHS for noise in noises]
 
 
@@ -364,7 +364,7 @@ class AveragedProcess(BaseEstimator):  # type: ignore[misc]
         inputs, known = complete_inputs(X, self.flagged_), self.process_
         # The others, conditioned too, would take as long as they did in ``fit``.
         seen.process_ = EvidenceAverage(known.likely, _KERNEL).fit(inputs, y)
-        # A single likely kernel with little noise would be certain of what it extrapolates.
+        # A single likely kernel with little noise would be too certain where it extrapolates.
         if seen.process_.misfit > _SURPRISE * max(1.0, known.misfit):
             seen.process_ = EvidenceAverage(known.candidates, _KERNEL).fit(inputs, y)
         return seen

@@ -1,4 +1,4 @@
-"""What every surrogate model has in common.
+"""Protocols and helpers of all surrogate models.
 
 Notation of this package, in which losses are minimised::
 
@@ -104,9 +104,9 @@ class OutOfSample(Surrogate, Protocol):
     """A fitted surrogate with out-of-sample predictions for its own rows."""
 
     def held_out(self) -> FloatArray:
-        """Prediction (n,) for each row of ``fit``, made without it; NaN where there is none.
+        """Prediction (n,) for each row of ``fit``, made without this row; NaN where there is none.
 
-        Shape (s, n) from a surrogate of s models that are to be judged one by one.
+        Shape (s, n) from a surrogate of s models that are judged one by one.
         """
         ...
 

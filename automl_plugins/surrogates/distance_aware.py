@@ -95,7 +95,7 @@ class DistanceAware(BaseEstimator):  # type: ignore[misc]
         return mean, np.maximum(np.hypot(std, doubt), self.floor * self.spread_)
 
     def held_out(self) -> FloatArray:
-        """As ``OutOfSample.held_out`` of the surrogate; all NaN if it has none."""
+        """``held_out()`` of the surrogate (n,); all NaN if it has no such method."""
         check_is_fitted(self, "surrogate_")
         surrogate = self.surrogate_
         if isinstance(surrogate, OutOfSample):

@@ -216,7 +216,7 @@ class GaussianProcess(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: FloatArray, y: FloatArray) -> Self:
         """Find the hyperparameters and condition on features ``X`` (n, f) and losses ``y`` (n,).
 
-        All losses count in the standardisation, also those of rows left out.
+        All losses count in the standardisation, even if their rows are left out.
         """
         check_integer("n_restarts", self.n_restarts, 0)
         check_integer("max_rows", self.max_rows, 2)

@@ -233,8 +233,8 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
     higher, and the model is fitted again, four times (the EM steps of a censored regression).
 
     What differs from the thesis: a leaf has a twentieth of the rows or more, where LightGBM's 20
-    would never split a few. Outliers are cut off, bounds are censored, and the mean of the seconds
-    is predicted, not that of their logarithm.
+    would never split a few. Outliers are clipped, bounds are censored, and the mean of the seconds
+    is predicted, not the mean of their logarithm.
 
     Args:
         n_trees: Boosting rounds.
@@ -274,7 +274,7 @@ class RunningTime(BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = X.shape[1]
         typical = float(np.median(seconds)) or 1.0  # most are 0, which is no unit
         limits = min(_FLOOR, typical / _BEYOND), max(_CEILING, typical * _BEYOND)
-        # Limits around the median, for a cost need not be in seconds.
+        # Limits around the median, because a cost need not be in seconds.
         target = raised = np.log(np.clip(seconds, *limits))
         self.model_ = self._boost(X, target)
         if lower_bound is None:

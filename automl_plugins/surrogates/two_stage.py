@@ -5,7 +5,7 @@ model for automatic hyperparameter optimization" (ECML-PKDD 2016), called "TST".
 Notation of this module::
 
     f_s   prediction of the earlier task s, its losses scaled to [0, 1]; S of them
-    k_s   weight of the task, k_0 that of the new task's own process
+    k_s   weight of the task s; k_0 weight of the new task's own process
     mu    mean of the own process, sigma its standard deviation
 """
 
@@ -71,13 +71,13 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         distance: ``"ranks"`` (TST-R, eqs. 12 and 13) or ``"meta_features"`` (TST-M).
         bandwidth: Distance from which a task has no vote; None for 0.3 (ranks) or 0.69
             (root mean square difference of meta-features in [0, 1]).
-        meta_features: Those of the new task, for ``"meta_features"``.
+        meta_features: Meta-features of the new task, for ``"meta_features"``.
         own_weight: k_0 without observations.
         growth: Gain of k_0 with each observation, as a share of ``own_weight``.
         scale: ``"anchored"``, or ``"raw"`` for f_s as it is.
         spread: ``"votes"``, or ``"own"`` for sigma alone (TST eq. 11).
         ties: How tied losses count, see ``discordance``.
-        uninformed: Whether the own process considers kernels besides that of the sources.
+        uninformed: Whether the own process considers kernels besides the one of the sources.
         kernel: Kernel of the own process without sources, and of a ``MetaDataset``.
         max_rows: Largest number of rows to learn from, see ``informative_rows``.
 
@@ -204,7 +204,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         return mean, std
 
     def held_out(self) -> FloatArray:
-        """What each earlier task predicts (S, n) for the rows, none of which it has seen.
+        """Predictions (S, n) of each earlier task for the rows, none of which it has seen.
 
         Not the vote of all: its weights depend on the rows, and some of many tasks agree with any
         few rows by chance. NaN for rows not learnt from. Without sources, the prediction (n,) of
@@ -297,10 +297,10 @@ def discordance(losses: FloatArray, predicted: FloatArray, ties: Ties = "half") 
 
     Args:
         losses: Observed losses (t,).
-        predicted: Those that the earlier tasks predict (S, t).
-        ties: ``"half"``: a pair that only one side ties is half a discordance, one that both tie
-            is none, which is the share of the paper's coordinates that differ. ``"strict"``:
-            discordant where y_i > y_j differs, i before j, as in the authors' program; its value
+        predicted: Losses that the earlier tasks predict (S, t).
+        ties: ``"half"``: a pair that only one side ties counts half, a pair that both tie not at
+            all; this is the share of the paper's coordinates that differ. ``"strict"``: a pair is
+            discordant where y_i > y_j differs, i before j, as in the authors' program; the result
             depends on the order of tied observations.
 
     Returns:
