@@ -199,8 +199,8 @@ class Constraints(BaseEstimator):  # type: ignore[misc]
             with np.errstate(over="ignore"):
                 size = np.minimum(np.abs(c) / unit, HUGE)
             z = np.sign(c) * np.log1p(size)
-            # The process itself would keep rows far inside. Of equally far ones the newest are kept,
-            # for the search draws near to the border: they come first in reversed order.
+            # The process itself would keep rows far inside. Of equally far ones the newest, which
+            # come first in reversed order, are kept: the search draws near to the border.
             newest_first = len(z) - 1 - informative_rows(np.abs(z[::-1]), _BORDER_ROWS)
             rows = np.sort(newest_first)
             process = AveragedProcess(implied=self.implied)
