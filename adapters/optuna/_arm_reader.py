@@ -33,11 +33,11 @@ from .space import Distributions, are_equal, hyperparameter_of, infer_rules
 from .trials import Cost, StudyTrial
 
 _FULL = (TrialState.COMPLETE, TrialState.PRUNED)  # have asked for all of their parameters
-Budget = tuple[float, str]  # of a search by successive filtering, and its unit
-# Configurations beyond which an arm's are not listed. Each trial of the arm lists them again:
-# with 300 trials 0.04 s for 2000, 0.4 s for 20 000.
+Budget = tuple[float, str]  # of a search by successive filtering: amount and unit
+# An arm with more configurations has no ``Grid``. Each trial of an arm lists them again: with 300
+# trials 0.04 s for 2000, 0.4 s for 20 000.
 _MOST = 2000
-_PRUNINGS = 3  # of a configuration, after which it is not tried again
+_PRUNINGS = 3  # after which a configuration is not tried again
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Situation:
 
     @property
     def left(self) -> list[int]:
-        """Arms with untried configurations; all arms if there are none."""
+        """Arms that are not exhausted; all arms if every one is."""
         every = range(len(self.arms))
         return [arm for arm in every if arm not in self.exhausted] or list(every)
 
@@ -68,7 +68,7 @@ class ArmReader(StudyReader):
         key: Name of the parameter whose choices are the arms, or the key of ``split``.
         split: If the arms are cells, how the parameters of the first complete trial are split.
         declared: The cells, if they are known up front.
-        budget: Budget whose rounds count; None for that of the last round opened.
+        budget: Budget whose rounds count; None for the budget of the round opened last.
     """
 
     def __init__(
@@ -81,21 +81,21 @@ class ArmReader(StudyReader):
         declared: Arms | None = None,
         budget: Budget | None = None,
     ) -> None:
-        # Declared choices count until a trial is complete only, see ``ArmSampler._arms``.
+        # Declared choices count only until a trial is complete, see ``ArmSampler._arms``.
         self._at_first = declared if split is not None else None
-        # It calls ``_forget``, which reads ``_at_first``.
+        # The base class calls ``_forget``, which reads ``_at_first``.
         super().__init__(study, cost, {}, {})
         self._key, self._split, self._budget = key, split, budget
         self._range = loss_range(reward_range, maximize=self.maximize)
         # By arm, the volume of its space, and the space.
         self._volumes: dict[int, Newest[float]] = defaultdict(Newest)
         self._unions: dict[int, Newest[UnionSpace]] = defaultdict(Newest)
-        self.copies: dict[int | None, BaseSampler] = {}  # by arm, of a sampler that was given
-        self.asked: BaseDistribution | None = None  # with which a trial served here asked for arms
+        self.copies: dict[int | None, BaseSampler] = {}  # by arm, see ``InnerSamplers.of_trial``
+        self.asked: BaseDistribution | None = None  # of the arm, when a trial served here asked
 
     def _forget(self) -> None:
         super()._forget()
-        self.arms: Arms | None = self._at_first  # once they are known
+        self.arms: Arms | None = self._at_first  # None until they are known
         self._grids: dict[int, Newest[Grid | None]] = defaultdict(Newest)
         self._storages: dict[int, _private.ArmStorage] = {}
         self.owner: dict[int, int | None] = {}  # arm of each finished trial, by its number
@@ -103,10 +103,10 @@ class ArmReader(StudyReader):
         # trials asked for, and that can vary.
         self.parameters: dict[int, dict[str, BaseDistribution]] = {}
         self.endless: set[int] = set()  # arms that have, or had, a continuous parameter
-        # By index and by the trial that opened them, with the cells and the budget.
+        # By index and number of the opening trial: mark of the cells, budget and round.
         self.rounds: dict[tuple[int, int], tuple[int | None, Budget, Round]] = {}
         self.categories: set[str] = set()  # names of all categorical parameters asked for
-        self._first: dict[str, BaseDistribution] = {}  # of each name, as it was first asked for
+        self._first: dict[str, BaseDistribution] = {}  # of each name, when first asked for
         self._changed: set[str] = set()  # names whose choices, or kind, changed later
         self.has_complete = False
         self.armless: list[int] = []  # complete trials served here that did not ask for the arm
@@ -174,13 +174,12 @@ class ArmReader(StudyReader):
                 self.endless.add(index)
 
     def everything(self, study: Study) -> View:
-        """The view of all trials, for a reader that is not a trial itself."""
+        """The view of all trials, for a report, which is made for no trial."""
         # Its number is -1 and its start unknown, so no running trial is left out.
         return self.view(study, create_trial(state=TrialState.WAITING))
 
     def with_finished(self, view: View, trial: FrozenTrial) -> View:
-        """The view with one more trial."""
-        # The view has no row of it: it was read for this trial, which was running.
+        """The view with ``trial``, for which it was read, as a finished one."""
         columns = view.columns.extended([self._read(trial)])
         return View(columns, view.running, view.asked | columns.distributions)
 
@@ -195,7 +194,7 @@ class ArmReader(StudyReader):
     def situation(self, view: View, arms: Arms, k: int) -> Situation:
         """The situation before trial ``k``."""
         grids = [self.grid(view, arms, index) for index in range(len(arms))]
-        # Those of the arm that have not published a configuration will take one each.
+        # Running trials that have published only their arm will take one configuration each.
         waiting = [
             row.values[self._key] for row in view.running if row.values.keys() == {self._key}
         ]
@@ -217,7 +216,7 @@ class ArmReader(StudyReader):
         )
 
     def _log_volume(self, view: View, index: int) -> float:
-        """Arms may have other ranges under the same names."""
+        """Of the space of an arm; arms may have other ranges under the same names."""
         rules, _ = self._rules(view)
         facts = dict(self.parameters[index]), rules
         return self._volumes[index].get(
@@ -225,11 +224,11 @@ class ArmReader(StudyReader):
         )
 
     def _rounds(self, arms: Arms) -> tuple[tuple[Round, ...], Budget | None]:
-        """The rounds of these arms that count, in order, and their budget; None without rounds.
+        """The rounds that count for these arms, in order, and their budget, None if unknown.
 
-        They are those of the search with the own budget, else of the last one that opened any.
+        Rounds of the reader's budget count; without one, rounds of the budget opened last.
         """
-        # A copy, for other threads may read new rounds meanwhile.
+        # A copy, because other threads may read new rounds meanwhile.
         stored = sorted(self.rounds.copy().items(), key=lambda item: item[0])
         found = [(at, of, r) for at, (mark, of, r) in stored if mark in (None, arms.mark)]
         # Optuna's retries copy attributes: a round was opened by the first trial that has it.
@@ -258,8 +257,7 @@ class ArmReader(StudyReader):
     def belongs(self, trial: FrozenTrial, arms: Arms, index: int) -> bool:
         """Whether the sampler of arm ``index`` may see a trial.
 
-        A running trial without an arm is seen by the samplers of all that it may still become
-        one of.
+        A running trial without an arm is seen by the samplers of all arms that it may still get.
         """
         if trial.number in self.owner:
             return self.owner[trial.number] == index
@@ -275,21 +273,21 @@ class ArmReader(StudyReader):
             lambda trial: self.belongs(trial, arms, index),
             lambda trial: arms.narrow_trial(index, trial),
         )
-        # The first one of each arm: samplers identify studies by their storage.
+        # Each arm keeps its first storage, as samplers identify studies by their storage.
         return _private.ArmStudy(study, self._storages.setdefault(index, storage))
 
     def grid(self, view: View, arms: Arms, index: int) -> Grid | None:
         """The configurations of an arm; None if there are too many or they are not known yet.
 
-        They follow from its complete trials, conditions inferred; a branch that no trial has
-        entered always counts as untried.
+        They are made of the parameters of its complete and pruned trials, with conditions that
+        complete trials show; a branch that no trial has entered always counts as untried.
         """
         if index not in self.parameters or index in self.endless:
             return None
         # Rows without an arm have NaN, which equals no index.
         rows = np.flatnonzero(view.values(self._key) == index)
         running = [row for row in view.running if row.values.get(self._key) == index]
-        # Finished trials do not change: their number says whether there are others.
+        # Finished trials do not change: their number says whether there are new ones.
         key = (len(rows), [(row.number, dict(row.values)) for row in running])
         return self._grids[index].get(key, lambda: self._list(view, arms, index, rows))
 
@@ -299,37 +297,38 @@ class ArmReader(StudyReader):
         status = view.facts("status")[rows]
         full, pruned = status == Status.COMPLETE, status == Status.PRUNED
         always = [name for name, column in values.items() if not np.isnan(column[full]).any()]
-        # Before anything is listed: every configuration has a value of these.
+        # Checked before listing: every configuration has a value of these parameters.
         if math.prod(_size(arms.narrow(index, n, parameters[n])) for n in always) > _MOST:
             return None
         complete = {name: column[full] for name, column in values.items()}
         facts = (parameters, infer_rules(complete, parameters))
         union = self._unions[index].get(facts, lambda: UnionSpace(*facts))
         space = union.vectors
-        # Of cells the whole space is listed, and what belongs to other cells is left out then.
+        # For cells the whole space is listed, then configurations of other cells are left out.
         everything = space.enumerate(_MOST * len(arms) if isinstance(arms, Cells) else _MOST)
         if everything is not None and isinstance(arms, Cells):
             for name in arms.whole.keys() & union.column.keys():
                 entries, place = np.unique(everything[:, union.column[name]], return_inverse=True)
                 internal = [v if np.isnan(v) else union.internal(name, v) for v in entries]
                 everything = everything[arms.contains(index, name, np.array(internal))[place]]
-        # Of cells the own part may still be too large.
+        # A cell's own part may still be too large.
         if everything is None or len(everything) > _MOST:
             return None
         # Vectors (n, d) of the arm's trials; ``everything`` has the configurations (m, d).
         tried = np.empty((len(rows), space.d))
         for name, column in union.column.items():
             tried[:, column] = union.encode(name, values[name])
-        # Trials with others failed, or run in a branch that is not known: they exhaust nothing.
+        # Trials with other parameters failed, or run in an unknown branch: they exhaust nothing.
         trials, known = [*view.columns.trials, *view.running.trials], {self._key, *parameters}
         explained = np.array([trials[i].values.keys() <= known for i in rows], dtype=bool)
         seen = space.seen(everything, np.unique(space.keys(tried[explained & ~pruned])))
-        # What a complete trial did not ask for may depend on several others: that is not inferred.
+        # What a complete trial did not ask for counts with any value: conditions on several
+        # parameters are not inferred.
         for done in np.unique(tried[explained & full], axis=0):
             seen |= (np.isnan(done) | (everything == done)).all(axis=1)
-        # Against other trials, or in another bracket of Hyperband, it may not be pruned again.
+        # Compared with other trials, or in another bracket of Hyperband, a pruned one may survive.
         keys = space.keys(tried[explained & pruned])
-        # Of each configuration (m,), from comparisons (m, p) with the p pruned trials.
+        # Prunings of each configuration (m,), by comparison (m, p) with the p pruned trials.
         times = (space.keys(everything)[:, None] == keys).sum(axis=1)
         fresh = ~seen & (times == 0)
         return Grid(union, everything[fresh if fresh.any() else ~seen & (times < _PRUNINGS)])
@@ -340,14 +339,14 @@ class Grid:
     """The configurations of an arm with few of them."""
 
     union: UnionSpace  # of the arm's own parameters
-    untried: FloatArray  # configurations (n, d) that are left, those without any trial first
+    untried: FloatArray  # configurations (n, d) without a trial; if there are none, pruned ones
 
     def vector(self, values: Mapping[str, Any]) -> FloatArray:
         """The vector (d,) of a configuration with ``values`` of all parameters."""
         return np.asarray(self.union.vectors.activate(self.union.fixed(values)[None])[0])
 
     def is_untried(self, vector: FloatArray) -> bool:
-        """Whether this configuration is left."""
+        """Whether a configuration (d,) is among the untried ones."""
         keys = self.union.vectors.keys
         return bool(np.isin(keys(vector[None]), keys(self.untried))[0])
 

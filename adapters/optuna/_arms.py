@@ -41,7 +41,7 @@ class Arms(ABC):
     key: str  # under which the arm of a trial is published and rounds are stored
     names: tuple[str, ...]  # as reports call them
     notes: tuple[str, ...] = ()  # for reports
-    mark: int | None = None  # of cells, stored with rounds: those of other cells do not fit
+    mark: int | None = None  # hash of cells, stored with rounds: other cells' rounds do not count
     whole: Distributions = field(default_factory=dict)  # of the parameters that ``narrow`` changes
 
     def __len__(self) -> int:
@@ -85,7 +85,7 @@ class Choices(Arms):
             )
         choices = distribution.choices
         for i, first in enumerate(stored_choices(distribution)):
-            if i != first:  # trials of both would be those of the first
+            if i != first:  # trials of both would belong to the first
                 raise ValueError(
                     f"arm={parameter!r} has the equal choices {choices[first]!r} and"
                     f" {choices[i]!r}: Optuna stores the first one for both, so they cannot be two"
@@ -99,7 +99,7 @@ class Choices(Arms):
         return f"{self.key}={self.distribution.choices[index]!r}"
 
     def owner(self, trial: FrozenTrial) -> int | None:
-        # What was asked for holds over what was promised: the value may have been enqueued.
+        # The value asked for precedes the promised one: it may have been enqueued.
         if self.key in trial.distributions:
             return int(self.distribution.to_internal_repr(trial.params[self.key]))
         return promised_arm(trial, self.key)
@@ -120,13 +120,13 @@ class Cells(Arms):
 
     parts: Mapping[str, tuple[BaseDistribution, ...]]  # of each split parameter, ascending
     cuts: Mapping[str, FloatArray]  # where the second part begins, the third and so on
-    places: tuple[Mapping[str, int], ...]  # of each cell: which part of each parameter it has
+    places: tuple[Mapping[str, int], ...]  # for each cell, the index of its part by parameter
 
     @classmethod
     def from_partition(cls, key: str, cells: Partition, distributions: Distributions) -> Cells:
         """The cells of a partition of the space of ``distributions``."""
         own = {name: distributions[name] for name in cells[0].domains}
-        # The distinct ones: without conditions, every cell has a part of each.
+        # The distinct parts: without conditions, every cell has one of each parameter.
         domains = {n: list(dict.fromkeys(cell.domains[n] for cell in cells)) for n in own}
         # By name and part, the parameter values; ``domains`` are of the axes, see ``_axis``.
         values = {n: [_values_of(d, part) for part in domains[n]] for n, d in own.items()}
@@ -174,7 +174,7 @@ class Cells(Arms):
             return distribution
         place = self.places[index][name]
         part = self.parts[name][place]
-        # For Optuna 1 is 1.0 and True, and the objective asks for one of them.
+        # Optuna takes 1, 1.0 and True as equal; the objective gets the choices it asks for.
         if isinstance(distribution, CategoricalDistribution) and repr(whole) != repr(distribution):
             assert isinstance(part, CategoricalDistribution)
             first = int(self.cuts[name][place - 1]) if place else 0
@@ -192,7 +192,7 @@ class Cells(Arms):
         return np.asarray(np.isnan(internal) | inside)
 
     def _part(self, name: str, internal: FloatArray) -> IntArray:
-        """Number of the part in which internal values (n,) lie."""
+        """Index (n,) of the part in which each internal value (n,) lies."""
         steps = steps_of(self.whole[name])
         # The cuts of steps are indices, see ``_axis``.
         place = internal if steps is None else np.rint(steps.steps.index(internal))
@@ -212,7 +212,7 @@ class Split:
 
     @property
     def key(self) -> str:
-        """Name of the split under which rounds are stored: those of another do not fit."""
+        """Name of the split, under which rounds are stored: rounds of others do not count."""
         named = self.parts.items() if isinstance(self.parts, Mapping) else [("", self.parts)]
         text = "split=" + ",".join(f"{name}:{n}" if name else str(n) for name, n in named)
         text += f",max_arms={self.max_arms}" if self.max_arms != 32 else ""
@@ -231,7 +231,7 @@ class Split:
 
 
 def _is_single(distribution: BaseDistribution) -> bool:
-    """Whether Optuna can store one value of a distribution only, which may have several."""
+    """Whether Optuna can store only one value of a distribution, even if it has several."""
     steps = steps_of(distribution)
     return distribution.single() or (steps is not None and steps.n == 1)
 
@@ -269,7 +269,7 @@ def _distribution_of(whole: BaseDistribution, domain: Domain) -> BaseDistributio
     if whole.step is None:
         return FloatDistribution(low, high, log=whole.log)
     part = copy.copy(whole)
-    # Not by its constructor: no float may be the multiple of a step such as 1 / 3 that it wants.
+    # Not by its constructor, which wants a multiple of the step: of 1 / 3 no float may be one.
     part.low, part.high = _in_decimals(whole, whole.step, low, high)
     return part
 
@@ -295,7 +295,8 @@ def _in_decimals(
 def promised_arm(trial: FrozenTrial, key: str) -> int | None:
     """The arm whose sampler proposed a trial that has not asked for it.
 
-    None for one that failed, for it may have stopped before it asked, or that asked for nothing.
+    None for a failed trial, which may have stopped before it asked, and for a finished one that
+    asked for nothing.
     """
     may_count = trial.state != TrialState.FAIL and trial.distributions
     return _private.read_arm(trial, key) if may_count or not trial.state.is_finished() else None

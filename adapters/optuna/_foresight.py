@@ -20,8 +20,8 @@ from automl_plugins.spaces.values import finder, kind_of, to_number
 from .space import Distributions, infer_rules
 from .trials import StudyTrial
 
-# Chance below which the objective has abandoned a parameter: after 10 trials that asked for it, 4
-# that did not. A larger one drops what is only out of turn, a smaller one keeps gaps for longer.
+# A parameter is abandoned if its absence by chance is less probable: after 10 trials that asked
+# for it, 4 that did not. A larger value drops some that only pause, a smaller one keeps gaps.
 _RARE = 1e-4
 
 
@@ -44,8 +44,8 @@ class Foresight:
     def rules(self, values: Mapping[str, FloatArray], distributions: Distributions) -> list[Rule]:
         """Conditions that explain both the complete trials and the earlier tasks.
 
-        For a parameter without such conditions, or that no task has, those that explain the
-        trials alone. ``values`` are as for ``infer_rules``.
+        A parameter that has no such condition, or occurs in no task, has the one that explains
+        the trials alone. ``values`` are as for ``infer_rules``.
         """
         rules = {rule.child: rule for rule in infer_rules(values, distributions)}
         earlier, knows = self._internal(distributions)
@@ -67,7 +67,7 @@ class Foresight:
     def _internal(
         self, distributions: Distributions
     ) -> tuple[dict[str, FloatArray], dict[str, BoolArray]]:
-        """Examples (m,) by name in internal values, and whether the name occurs in their task."""
+        """By name: internal values (m,) of the examples, and whether their task has it (m,)."""
         names = sorted({n for known, _ in self._examples for n in known} & distributions.keys())
         read = {name: _internal_reader(distributions[name]) for name in names}
         rows = []
@@ -87,12 +87,12 @@ class Foresight:
 def explain_by_stopped(
     trials: Sequence[StudyTrial], distributions: Distributions, rules: list[Rule]
 ) -> list[Rule]:
-    """The ``rules``, and conditions that complete trials alone leave open.
+    """The ``rules``, and further conditions inferred with the help of pruned and failed trials.
 
-    A branch of which no trial completes would else seem to have the parameters of the others, and
-    the same configuration would be proposed again with other values of these. What pruned trials
-    asked for is trusted like that of complete ones. A failed one may have stopped before it asked
-    for all: it may show for which choices a parameter is asked for, but no threshold.
+    Without them a branch in which no trial completes would seem to have the parameters of other
+    branches, and the same configuration would be proposed again with other values of these.
+    Pruned trials are trusted like complete ones. A failed trial may have stopped before it asked
+    for all parameters, so it counts for conditions on choices only, not for thresholds.
     """
     found = {rule.child: rule for rule in rules}
     counting = [Status.COMPLETE]
@@ -101,7 +101,7 @@ def explain_by_stopped(
         rows = [t for t in trials if t.status in counting]
         if not any(t.status == stopped for t in rows):
             continue
-        # ``values`` of failed trials also have proposals that were not asked for.
+        # ``values`` of failed trials also contain proposed values that were not asked for.
         asked = [
             {k: v for k, v in (t.constants | t.values).items() if k in t.config} for t in rows
         ]
@@ -128,19 +128,19 @@ def _decides(name: str, other: str, rules: Mapping[str, Rule]) -> bool:
 def find_refuted(
     values: Mapping[str, FloatArray], rules: Sequence[Rule], expected: Collection[str]
 ) -> set[str]:
-    """Those of the ``expected`` names that a complete trial should have asked for by the rules."""
+    """The ``expected`` names that, by the rules, some complete trial should have asked for."""
     by_child = {rule.child: rule for rule in rules}
     n = len(next(iter(values.values()))) if values else 0
     gone: set[str] = set()
 
     def is_refuted(name: str) -> bool:
         rule = by_child.get(name)
-        # Nothing holds it back: each complete trial should have asked for it.
+        # It is always active: each complete trial should have asked for it.
         if rule is None or rule.parent in gone:
             return n > 0
         return rule.parent in values and bool(_holds(rule, values).any())
 
-    # Repeated, for what depends on a name that is gone may be refuted by that.
+    # Repeated: once a parent is gone, its children may be refuted, too.
     while new := set(filter(is_refuted, set(expected) - gone)):
         gone |= new
     return gone
@@ -149,15 +149,15 @@ def find_refuted(
 def find_abandoned(
     values: Mapping[str, FloatArray], rules: Sequence[Rule], names: Collection[str]
 ) -> set[str]:
-    """Those of the ``names`` that have another name by now.
+    """The ``names`` that the objective has replaced by others.
 
-    All complete trials (n,) asked for them at first, and since then all ask for others in their
-    place, so many that it is no chance. What belongs to a branch leaves with the parameter that
-    the branch is of; else it is only out of turn.
+    From the first to the last that did, all complete trials (n,) asked for such a name; since
+    then all ask for another, which none asked for before, and too many for chance. A name with a
+    condition is replaced if its parent is, and no trial asked for it later than for the parent.
     """
     by_child = {rule.child: rule for rule in rules}
     asked = {name: ~np.isnan(values[name]) for name in names}
-    some = np.any([*asked.values()], axis=0)  # a result that was told without values says nothing
+    some = np.any([*asked.values()], axis=0)  # trials that were told without values say nothing
     asked = {name: mask[some] for name, mask in asked.items()}
     gone: set[str] = set()
 
@@ -167,14 +167,14 @@ def find_abandoned(
             return False
         if (rule := by_child.get(name)) is not None:
             return rule.parent in gone and not own[_last(asked[rule.parent]) + 1 :].any()
-        # Without another in its place it may depend on what is not inferred, or have been fixed.
+        # Without a successor it may have a condition that is not inferred, or have been fixed.
         first, silent = int(own.argmax()), len(own) - 1 - last
         others = (m[last + 1 :].all() and not m[: last + 1].any() for m in asked.values())
-        # Rule of succession: if n trials all asked, the next one does not by chance 1 / (n + 1).
+        # Rule of succession: after n trials that asked, the next does not with chance 1 / (n + 1).
         is_rare = (2.0 + last - first) ** -silent < _RARE
         return bool(own[first : last + 1].all() and is_rare and any(others))
 
-    # Repeated, for what belongs to a branch leaves after its parent.
+    # Repeated: names with a condition are found after their parents.
     while new := set(filter(is_abandoned, asked.keys() - gone)):
         gone |= new
     return gone
@@ -186,7 +186,7 @@ def _last(asked: BoolArray) -> int:
 
 
 def _internal_reader(distribution: BaseDistribution) -> Callable[[Any], float | None]:
-    """Function from a recorded value to the internal one; None if invalid, any number is valid."""
+    """Function that returns the internal value of a recorded one; None if no choice or number."""
     if isinstance(distribution, CategoricalDistribution):
         return finder(distribution.choices)
     return lambda value: None if math.isnan(number := to_number(value)) else number
@@ -202,10 +202,10 @@ def _holds(rule: Rule, values: Mapping[str, FloatArray]) -> BoolArray:
 def _condense(
     tasks: Iterable[Sequence[Mapping[str, Any]]], distributions: Distributions
 ) -> list[tuple[frozenset[str], dict[str, Any]]]:
-    """Two examples for each combination of categories: its least and its largest numbers.
+    """Two examples for each combination of categories: with its lowest, and its highest numbers.
 
-    Conditions on a category or a threshold are the same for them as for all configurations. Each
-    comes with the names that occur in its task.
+    The same conditions on choices and thresholds follow from them as from all configurations.
+    Each comes with the names that occur in its task.
     """
     found: dict[Any, tuple[dict[str, Any], dict[str, Any]]] = {}
     for configurations in tasks:

@@ -28,22 +28,22 @@ from .space import Distributions, single_value
 
 Factory = Callable[..., BaseSampler]
 Inner = BaseSampler | Factory | None
-Copies = dict[int | None, BaseSampler]  # by arm; that of None serves trials without one
-_REDRAWS = 3  # further draws where the arm has tried the configuration
+Copies = dict[int | None, BaseSampler]  # by arm; the one of None serves trials without an arm
+_REDRAWS = 3  # further draws if the arm has tried the configuration
 _PART = 1e-3  # share of a range's width: TPE divides by kernels of 1e-2, which must not be 0
 
 
 def tpe(n_arms: int) -> Factory:
-    """Factory of Optuna's TPE, with fewer random trials at its start the more arms there are.
+    """Factory of Optuna's TPE; its number of random trials at the start depends on ``n_arms``.
 
-    Optuna's 10 for up to four arms, then an equal share of 40, at least 3: ten for each of 16 arms
-    would be a random search of 160 trials.
+    With up to four arms each has Optuna's 10, with more an equal share of 40, but at least 3: ten
+    for each of 16 arms would be a random search of 160 trials.
     """
     return partial(TPESampler, n_startup_trials=min(10, max(3, math.ceil(40 / n_arms))))
 
 
 class InnerSamplers:
-    """Creates the samplers of the arms: of ``inner``, see ``BanditSampler``.
+    """Creates the samplers of the arms from ``inner``, see ``BanditSampler``.
 
     Raises:
         TypeError: If ``inner`` is neither a sampler nor a factory of one.
@@ -57,7 +57,7 @@ class InnerSamplers:
             # later.
             made, fault = inner, ""
             try:
-                self._make(inspect.signature(inner).bind, 0)  # as it is called
+                self._make(inspect.signature(inner).bind, 0)  # fails if it takes no seed
             except (TypeError, ValueError) as error:  # not callable, or without a signature
                 fault = f": {error}"
             else:
@@ -84,7 +84,7 @@ class InnerSamplers:
     def of_trial(self, arm: int | None, copies: Copies, n_arms: int, number: int) -> BaseSampler:
         """The sampler of trial ``number`` in an arm.
 
-        Of a given sampler each arm has a copy, which is kept in ``copies``.
+        If ``inner`` is a sampler, each arm has a copy of it, which is kept in ``copies``.
         """
         if not isinstance(self._inner, BaseSampler):
             return self._fresh(n_arms, self.streams.integer("inner", number))
@@ -96,27 +96,28 @@ class InnerSamplers:
     def of_name(self, sampler: BaseSampler, n_arms: int, index: Sequence[int]) -> BaseSampler:
         """The sampler of a single parameter of a trial whose sampler is ``sampler``.
 
-        Each parameter has its own stream, so its value does not depend on those asked before.
+        A new one is seeded by ``index`` (trial, name, attempt), so its value does not depend on
+        the parameters asked for before.
         """
         if isinstance(self._inner, BaseSampler) or isinstance(sampler, SeededSampler):
             return sampler  # ours have streams by name, and know what they proposed
         return self._fresh(n_arms, self.streams.integer("inner of a name", *index))
 
     def reseed_rng(self, copies: Iterable[BaseSampler]) -> None:
-        """Reseed all copies; samplers seeded by the streams already differ between trials.
+        """Reseed ``inner``, if it is a sampler, and its ``copies`` made by ``of_trial``.
 
-        ``copies`` are those that ``of_trial`` was given.
+        Samplers made by a factory are seeded by the streams: they differ between trials already.
         """
         if isinstance(self._inner, BaseSampler):
             for sampler in (self._inner, *copies):
                 sampler.reseed_rng()
 
     def _fresh(self, n_arms: int, seed: int) -> BaseSampler:
-        if self._proposing is not None:  # which reads its memory once
+        if self._proposing is not None:  # it has read its memory, once for all trials
             return self._proposing.with_seed(seed)
         factory = self._inner or tpe(n_arms)
         made: BaseSampler = self._make(factory, seed)
-        if isinstance(made, GridSampler):  # trials take places in its order, which the seed makes
+        if isinstance(made, GridSampler):  # all trials need the order that one seed gives
             made = self._make(factory, self.streams.integer("order of a grid"))
         return made
 
@@ -125,7 +126,7 @@ class InnerSamplers:
 
 
 def _takes_keyword(factory: Any) -> bool:
-    """Whether a factory takes ``seed`` as a keyword; functions may call it otherwise."""
+    """Whether a factory has a keyword ``seed``; functions may give the seed another name."""
     try:
         parameters = inspect.signature(factory).parameters
     except (TypeError, ValueError):  # not callable, or without a signature
@@ -144,7 +145,7 @@ class Pull:
     grid: Grid | None  # the arm's configurations, if they are few
     samplers: InnerSamplers
     has_changed: Callable[[str, BaseDistribution], bool]  # see ``ArmReader``
-    joint: dict[str, BaseDistribution] = field(default_factory=dict)  # what is proposed jointly
+    joint: dict[str, BaseDistribution] = field(default_factory=dict)  # of the joint proposal
 
     @property
     def parameter(self) -> Choices | None:
@@ -163,14 +164,14 @@ class Pull:
         self.joint = {name: d for name, d in inferred.items() if can_be_sampled(d)}
         space: dict[str, BaseDistribution] = {}
         if self.parameter is not None:
-            # The arm is not for its own sampler to propose.
+            # The arm's own sampler must not propose the arm.
             self.joint.pop(self.parameter.key, None)
             if not self.parameter.distribution.single():
                 space[self.parameter.key] = self.parameter.distribution
         if self.grid is not None:
             space |= self.grid.union.distributions
-        # The whole range of a cell's part: Optuna fails a trial whose objective asks for other
-        # choices than were announced.
+        # Cells announce whole ranges, not their parts: Optuna fails a trial whose objective asks
+        # for other choices than were announced.
         whole = {} if self.arms is None else self.arms.whole
         space |= {name: whole.get(name, d) for name, d in self.joint.items()}
         return dict(sorted(space.items()))
@@ -190,8 +191,8 @@ class Pull:
     def foretell(self, trial: FrozenTrial) -> None:
         """Let the arm's sampler propose jointly what the objective will ask for.
 
-        For an arm that became known only when the objective asked for it: ``space`` was then
-        inferred without it. Other samplers cannot propose what no trial of the arm has asked for.
+        Called for an arm that became known only when the objective asked for it, so that ``space``
+        was inferred without it. Other samplers propose only what the arm's trials have asked for.
         """
         if isinstance(self.sampler, ProposerSampler):
             own = self._decided(trial)
@@ -206,7 +207,7 @@ class Pull:
         own = distribution
         if self.arms is not None and self.arm is not None:
             own = self.arms.narrow(self.arm, name, distribution)
-            # Optuna asks no sampler for a single value, so samplers need not know how to.
+            # Optuna never asks samplers for a range with one value: they may not be able to.
             if own.single() and not distribution.single():
                 return single_value(own)
         index = (trial.number, code_of(name), attempt)
@@ -221,7 +222,8 @@ class Pull:
         return sampler.sample_independent(seen, self._decided(trial), name, own)
 
     def _jointly(self, trial: FrozenTrial, space: Distributions) -> dict[str, Any]:
-        # The part again, as the sampler itself inferred it: it must propose within the cell.
+        # ``space`` has whole ranges: the sampler gets the parts that it inferred itself, to
+        # propose within the cell.
         own = {name: self.joint.get(name, d) for name, d in space.items()}
         values = self.sampler.sample_relative(self.study, self._decided(trial), own)
         if not values:  # the sampler is still in its start-up
@@ -239,7 +241,7 @@ class Pull:
             for name in sorted(space.keys() - values.keys()):
                 values[name] = self.ask(trial, name, space[name], attempt)
             vector = grid.vector(values | held)
-            # With nothing left to try a repeat is all that there is.
+            # If every configuration has been tried, a repeat is accepted.
             if not len(grid.untried) or grid.is_untried(vector):
                 break
         else:
@@ -248,7 +250,7 @@ class Pull:
             if nearest is not None:
                 # The arm's sampler may know parameters that only failed trials asked for.
                 values, vector = values | grid.union.values(nearest, rng), nearest
-        # For other workers, in whose grids it is tried from now on.
+        # From now on it counts as tried in the grids of other workers.
         _private.write_proposal(study, trial, grid.union.internals(vector))
         return {name: values[name] for name in space}
 

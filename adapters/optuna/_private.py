@@ -69,9 +69,9 @@ def write_proposal(
 ) -> None:
     """Publish the joint proposal of a running trial, in internal values, for other workers.
 
-    Of ranges that are not known yet it has the positions in them.
+    ``positions`` are from 0 to 1, in ranges that are not known before the objective asks.
     """
-    if positions:  # first, for the values say that all is there
+    if positions:  # first: a reader takes the values as the sign that all is there
         _write(study, trial, _POSITIONS, dict(positions))
     _write(study, trial, _PROPOSAL, dict(values))
 
@@ -91,12 +91,12 @@ def _write(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
 
 
 def write_overhead(study: Study, trial: FrozenTrial, seconds: float) -> None:
-    """Store the sampler's own time within the trial's duration."""
+    """Store the seconds of the trial's duration that the sampler itself took."""
     _write(study, trial, _OVERHEAD, seconds)
 
 
 def read_overhead(trial: FrozenTrial) -> float:
-    """The sampler's own seconds within the trial's duration; 0 if none are stored."""
+    """The seconds of the trial's duration that the sampler took; 0 if none are stored."""
     seconds = as_number(trial.system_attrs.get(_OVERHEAD))
     return 0.0 if math.isnan(seconds) else seconds
 
@@ -114,8 +114,8 @@ def has_overhead(trial: FrozenTrial) -> bool:
 def ended_elsewhere(trial: FrozenTrial) -> bool:
     """Whether a trial of our samplers was not ended by the object that proposed it.
 
-    Optuna fails a stale trial when another worker notices it, perhaps hours after its own died; so
-    may a user by ``study.tell``.
+    Optuna fails a trial whose worker has died when another worker notices it, perhaps hours
+    later; a user may fail it by ``study.tell``.
     """
     served = any(key.startswith(f"{_PREFIX}:") for key in trial.system_attrs)
     return served and not has_overhead(trial)
@@ -143,7 +143,7 @@ def write_explanation(
         own = max(0.0, 1.0 - float(sum(shares.values())))
         stored[_SOURCES] = {"own": round(own, 6), "sources": named}
     for name, content in [*stored.items(), (_PREFIX, dict(facts))]:
-        if content is not None or name in trial.user_attrs:  # of the dead trial that is retried
+        if content is not None or name in trial.user_attrs:  # copied by a retry of a dead trial
             study._storage.set_trial_user_attr(trial._trial_id, name, content)
 
 
@@ -175,7 +175,7 @@ def enqueued_values(trial: FrozenTrial) -> dict[str, Any]:
 
 
 def read_shares(trial: FrozenTrial | Trial) -> tuple[float, dict[str, float]] | None:
-    """The search's own share and those of the sources; None if nothing valid is stored."""
+    """The search's own share, and the sources' by name; None if nothing valid is stored."""
     content = trial.user_attrs.get(_SOURCES)
     if not isinstance(content, Mapping):  # absent, or the user's own
         return None
@@ -184,13 +184,13 @@ def read_shares(trial: FrozenTrial | Trial) -> tuple[float, dict[str, float]] | 
 
 
 def given_values(study: Study, trial: FrozenTrial) -> dict[str, Any]:
-    """Values of this trial that the user decided: enqueued, or fixed partially."""
+    """Values of this trial that the user decided: enqueued, or in a ``PartialFixedSampler``."""
     fixed: dict[str, Any] = {}
     sampler = study.sampler
     while isinstance(sampler, PartialFixedSampler):  # of nested ones the outermost decides
         fixed = sampler._fixed_params | fixed
         sampler = sampler._base_sampler
-    # Optuna looks up enqueued values before it asks a sampler, so these hold over fixed ones.
+    # Optuna looks up enqueued values before it asks a sampler, so they precede fixed ones.
     return {**fixed, **enqueued_values(trial)}
 
 
@@ -252,7 +252,7 @@ def write_arm(study: Study, trial: FrozenTrial, arm: str, index: int) -> None:
 
 
 def read_arm(trial: FrozenTrial, arm: str) -> int | None:
-    """What ``write_arm`` published; None if nothing."""
+    """The index that ``write_arm`` published; None if there is none."""
     index = trial.system_attrs.get(f"{_PREFIX}:arm:{arm}")
     return None if index is None else int(index)
 
@@ -262,8 +262,8 @@ def write_arm_facts(
 ) -> None:
     """Store which arm a trial got and why, as the user attribute ``automl_plugins:arm``.
 
-    ``within`` is the name of arms that lie within those of another sampler, which are stored
-    beside them, as ``automl_plugins:arm:NAME``.
+    ``within`` names the parameter of a sampler that is inside the arms of another one: its facts
+    are stored beside those of the outer one, as ``automl_plugins:arm:NAME``.
     """
     study._storage.set_trial_user_attr(trial._trial_id, _arm_facts_key(within), dict(facts))
 
@@ -297,7 +297,7 @@ def write_rung(study: Study, trial: FrozenTrial, rung: int, outcome: Mapping[str
 
 def read_rung(trial: FrozenTrial, rung: int) -> dict[str, Any] | None:
     """What ``write_rung`` stored; None if the trial itself has not reached the rung."""
-    # A copy, from which the number is taken out: in memory the attribute is the stored one.
+    # A copy: in memory the attribute is the stored one, and ``pop`` would change it.
     outcome = dict(trial.system_attrs.get(f"{_PREFIX}:rung:{rung}") or {})
     return outcome if outcome and outcome.pop("number", trial.number) == trial.number else None
 
@@ -335,7 +335,7 @@ class ArmStorage:
         return self.of_arm(self._storage.get_all_trials(study_id, False, states), deepcopy)
 
     def of_arm(self, trials: list[FrozenTrial], deepcopy: bool) -> list[FrozenTrial]:
-        """Those of ``trials`` that are the arm's, copied on demand."""
+        """The arm's trials among ``trials``, copied on demand."""
         own = [self._shown(trial) for trial in trials if self._belongs(trial)]
         return copy.deepcopy(own) if deepcopy else own
 
@@ -366,7 +366,7 @@ class ArmStorage:
 class ArmStudy(Study):
     """A study as Optuna passed it to the sampler, perhaps a bracket, with the trials of one arm.
 
-    One object serves one trial of one thread, for Optuna caches the listed trials in it.
+    One object serves one trial of one thread, because Optuna caches the listed trials in it.
     """
 
     def __init__(self, study: Study, storage: ArmStorage) -> None:
@@ -385,8 +385,8 @@ class ArmStudy(Study):
     def get_trials(
         self, deepcopy: bool = True, states: Container[TrialState] | None = None
     ) -> list[FrozenTrial]:
-        """The arm's trials, if this is a bracket those of the bracket."""
-        # Not by the storage, which knows no brackets.
+        """The arm's trials; in a bracket, its trials of the bracket."""
+        # Not from the storage, which knows no brackets.
         trials = self._base.get_trials(deepcopy=False, states=states)
         return cast("ArmStorage", self._storage).of_arm(trials, deepcopy)
 
@@ -401,7 +401,7 @@ class ArmStudy(Study):
 
 
 def without_foreign(study: Study, name: str, distribution: BaseDistribution) -> Study:
-    """The study without those values of a parameter that do not fit a distribution.
+    """The study without the values of a parameter that do not fit a distribution.
 
     Optuna's TPE raises on them, or computes with infinities.
     """

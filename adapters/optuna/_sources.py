@@ -60,7 +60,7 @@ _BY_NAME = (
 
 @dataclass(frozen=True)
 class Sources:
-    """Earlier tasks, the search space expected from them, and their names by mark of the study."""
+    """Earlier tasks, the search space expected from them, and names of tasks by ``_mark``."""
 
     memory: TaskMemory | RecognisedMemory
     foresight: Foresight
@@ -71,8 +71,8 @@ class Sources:
         read_as = _find(study, finished_trials(study), self.marks) if self.marks else None
         name = task_name(study)
         itself = set() if read_as is None else {read_as}
-        # Where a study of this name was read, its mark says whether it was this one: studies of
-        # another storage may have the same name. Runs of one table are of one task.
+        # If a study of this name was read, its mark decides whether it is this one: another
+        # storage may have a study of the same name. All runs of one table are one task.
         if name != study.study_name or name not in self.marks.values():
             itself.add(name)
         if isinstance(self.memory, TaskMemory):
@@ -99,10 +99,10 @@ def read_sources(sources: AnySources | None, task: str | None = None) -> Sources
         sources = RecognisedMemory(logger=_logger)
     if isinstance(sources, RecognisedMemory):
         own = sources.without(() if task is None else {task})
-        own.growing = True  # conditions are found out by the trials
+        own.growing = True  # the trials show the conditions
         return Sources(own, Foresight({}, ()), marks)
     if isinstance(sources, Iterator):
-        sources = list(sources)  # they are looked at twice
+        sources = list(sources)  # read twice
     if (found := _read_studies(sources)) is not None:
         distributions, marks, filling = found.distributions, found.marks, found.filling
         memory = TaskMemory(
@@ -132,7 +132,7 @@ def read_sources(sources: AnySources | None, task: str | None = None) -> Sources
 
 
 def read_known(memory: AnySources | None) -> Known:
-    """``read_memory``, which reads studies as samplers do."""
+    """Like ``read_memory``, but studies are read as samplers read them."""
     if isinstance(memory, Iterator):
         memory = list(memory)
     found = _read_studies(memory)
@@ -151,12 +151,12 @@ def read_tasks(source: StudySource, *, name: str | None = None) -> list[TaskReco
 
 
 class _Found:
-    """What is read of sources with studies among them.
+    """The contents of sources that include studies.
 
     Attributes:
         records: A task for each study, and the tasks of the other sources.
-        marks: Name of the task by mark of the study, that of its first finished trial.
-        filling: Whether there is a storage, in which the user has not picked the studies.
+        marks: Name of each study's task by the ``_mark`` of the study's first finished trial.
+        filling: Whether a source is a storage, whose studies the user has not picked.
     """
 
     def __init__(self, *, filling: bool) -> None:
@@ -172,7 +172,7 @@ class _Found:
         self._others += records
 
     def add_study(self, study: Study, name: str, *, picked: bool) -> None:
-        """Add a study as a task, once; one that was not picked is left out if it is unusable."""
+        """Add a study as a task, once; an unusable one is left out if it was not ``picked``."""
         if not picked and len(study.directions) > 1:
             log_left_out(_logger, name, "it has several objectives.")
             return
@@ -191,7 +191,7 @@ class _Found:
 
     @property
     def distributions(self) -> Distributions:
-        """The union of those of the studies and of the recorded spaces."""
+        """By name, the union of the distributions of the studies and of the recorded spaces."""
         given = {name: list(asked) for name, asked in self._asked.items()}
         for name, distribution in _recorded_distributions(self._others).items():
             given.setdefault(name, []).append(distribution)
@@ -199,9 +199,9 @@ class _Found:
 
 
 def _read_studies(sources: Any) -> _Found | None:
-    """What is read of studies, and of what is given along with them; None without a study.
+    """Read studies, and the sources given along with them; None if no source has studies.
 
-    Of a storage unusable studies are left out, not refused; those given with it are picked.
+    Unusable studies of a storage are left out; a study that is given itself is refused.
     """
     named = [(None, sources)] if isinstance(sources, str) else named_sources(sources) or []
     stored = [_is_stored(source) for _, source in named]
@@ -219,7 +219,7 @@ def _read_studies(sources: Any) -> _Found | None:
 
 
 def _read_other(source: Any, name: str | None) -> list[TaskRecord]:
-    """The tasks of a source that is given along with studies; TypeError if it is none."""
+    """The tasks of a source that is given along with studies; TypeError for any other object."""
     if (found := read_source(source, name)) is not None:
         return found
     if name is not None:
@@ -232,13 +232,13 @@ def _read_other(source: Any, name: str | None) -> list[TaskRecord]:
 
 
 def _recorded_distributions(known: Known) -> Distributions:
-    """Those of the recorded spaces; empty if they are unknown or contradict each other."""
+    """The distributions of the recorded spaces; empty if these are unknown or contradictory."""
     space = recorded_space(known)
     return {} if space is None else distributions_of(space)
 
 
 def _is_stored(source: Any) -> bool | None:
-    """Whether studies come from a storage; None for what has no studies."""
+    """True for a storage or its address, False for a study; None for a source without studies."""
     if isinstance(source, str):
         return True if owns(source) and not _is_store(source) else None
     if isinstance(source, Study | BaseStorage):
@@ -247,9 +247,9 @@ def _is_stored(source: Any) -> bool | None:
 
 
 def _is_store(address: str) -> bool:
-    """Whether an address is a database of something else than studies, or not there yet.
+    """Whether an address is a database without studies, or does not exist yet.
 
-    False for a journal, and for a database without tables, in which Optuna may make its own.
+    False for a journal, and for a database without tables, in which Optuna may create its own.
     """
     if "://" not in address:
         return False
@@ -271,21 +271,21 @@ def _is_store(address: str) -> bool:
 
 def _find(study: Study, trials: Iterable[FrozenTrial], marks: Mapping[str, str]) -> str | None:
     """The name under which a study with these finished trials was read; None if it was not."""
-    # Any of them: an earlier one may have ended since the study was read.
+    # By any trial: one with a lower number may have ended since the study was read.
     known = (marks.get(_mark(study, trial)) for trial in trials)
     return next((name for name in known if name is not None), None)
 
 
 def _mark(study: Study, trial: FrozenTrial) -> str:
     """Identity of a study in any storage, by one of its finished trials."""
-    # A copy in another storage has another id, but the same name and trials. The key of a trial
-    # that waits changes when it begins.
+    # Not by its id: a copy in another storage has another one, but the same name and trials. A
+    # finished trial, as the key of a waiting one changes when it begins.
     return f"{study.study_name} {key_of(trial)}"
 
 
 def _widest(distributions: Sequence[BaseDistribution]) -> BaseDistribution | None:
-    """The distribution with all values of the given ones; None if they differ in kind."""
-    # By their text, for those of choices that are lists have no hash.
+    """The distribution that contains the values of all; None if they differ in kind."""
+    # By their text: a distribution whose choices are lists has no hash.
     distinct: list[Any] = list({repr(d): d for d in distributions}.values())
     kind = type(distinct[-1])
     if len(distinct) == 1:
@@ -296,7 +296,7 @@ def _widest(distributions: Sequence[BaseDistribution]) -> BaseDistribution | Non
         choices = [choice for d in distinct for choice in d.choices]
         # Choices may be lists, without a hash; and 1 equals True.
         return CategoricalDistribution(list({(type(c), str(c)): c for c in choices}.values()))
-    # A range with one value has no scale and no steps of its own to agree with.
+    # The scale and the steps of a range with one value mean nothing: they need not agree.
     wide = [d for d in distinct if not d.single()] or distinct
     low, high = min(d.low for d in distinct), max(d.high for d in distinct)
     # A range that had one value may lie below a logarithmic scale, or between the steps.

@@ -1,7 +1,7 @@
 """Evenly spaced values: the distributions that are grids.
 
-Optuna stores every number as a 64-bit float, so these are the values that it can distinguish: of
-the integers from 10**18 to 10**18 + 10 there is one.
+Optuna stores every number as a 64-bit float, so a grid has only the values that are different
+floats: the integers from 10**18 to 10**18 + 10 are one value.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from . import _private
 Numeric = FloatDistribution | IntDistribution
 
 _LISTED = 2**12  # steps up to which values are checked one by one, which takes 12 ms at most
-_ENOUGH = 32  # values of a grid of integers that are floats, if others are not
-_GAPS = sorted(range(-16, 17), key=abs)  # steps at which a value that Optuna accepts is looked for
-_FEW = 1000  # values: a grid of which so many can be stored is searched without a warning
+_ENOUGH = 32  # integers that are exact floats: with more, a grid is reduced to them
+_GAPS = sorted(range(-16, 17), key=abs)  # distances at which an index that Optuna takes is sought
+_FEW = 1000  # values that can be stored: a grid with as many is searched without a warning
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class SteppedValues:
 
     @cached_property
     def steps(self) -> Steps:
-        """The same, without the distribution."""
+        """The grid as the core's ``Steps``, without the distribution."""
         whole = isinstance(self.distribution, IntDistribution)
         high = self._plain(self.n - 1)
         return Steps(self.low, self.step, self.n, high=high, is_integer=whole, listed=self.listed)
@@ -102,7 +102,7 @@ def _read_steps(distribution: BaseDistribution) -> SteppedValues | None:
 
 
 def merged_note(name: str, distribution: BaseDistribution) -> str | None:
-    """A warning about a grid of which Optuna can store few values only; None for all others."""
+    """A warning if Optuna can store only few values of a grid; None otherwise."""
     found = steps_of(distribution)
     if found is None or found.n >= min(count_steps(found.distribution), _FEW):
         return None
@@ -119,7 +119,7 @@ def count_steps(distribution: Numeric) -> int:
     if isinstance(distribution, IntDistribution):
         return (distribution.high - distribution.low) // distribution.step + 1
     assert distribution.step is not None
-    # Two quotients, for the difference of the ends may be infinite.
+    # Two quotients, because the difference of the ends may be infinite.
     return round(distribution.high / distribution.step - distribution.low / distribution.step) + 1
 
 
@@ -131,15 +131,15 @@ def _of_integers(distribution: IntDistribution) -> SteppedValues:
     if n <= _LISTED:
         return _list_values(distribution, [low + i * step for i in range(n)])
     coarse = int(math.ulp(float(max(-low, high))))  # all multiples of it are floats
-    # Of the values low + i * step floats hold those that are multiples of ``coarse``: the first
-    # follows from the inverse of ``step``, the others in steps of the least common multiple.
+    # A value low + i * step is a float if it is a multiple of ``coarse``: the first such value
+    # follows from the modular inverse of ``step``, the others at the least common multiple.
     common = math.gcd(step, coarse)
     if low % common == 0:
         wide = step * coarse // common
         ahead = (-low // common) * pow(step // common, -1, coarse // common) % (coarse // common)
         first = low + ahead * step
-        # With fewer, which a search would soon have tried, those are kept, too, that Optuna stores
-        # as the float next to them; mostly they have to be sampled independently.
+        # A search would soon have tried a smaller grid, so that one also keeps values that Optuna
+        # stores as the nearest float; mostly they have to be sampled independently.
         if (high - first) // wide >= _ENOUGH:
             return _thin_out(distribution, first, wide, (high - first) // wide + 1)
     if step < coarse:  # all floats between the ends
@@ -156,22 +156,22 @@ def _of_floats(distribution: FloatDistribution, step: float) -> SteppedValues:
         return _thin_out(distribution, low, step, n)
     if n <= _LISTED:
         return _list_values(distribution, [low + i * step for i in range(n)])
-    # Else neighbours are one float: of these, one is left.
+    # Else neighbours may be the same float: keep one of ``times``.
     times = max(1, math.ceil(coarse / step))
     return _thin_out(distribution, low, times * step, (n - 1) // times + 1)
 
 
 def _thin_out(distribution: Numeric, low: float, step: float, n: int) -> SteppedValues:
-    """A coarser grid, where indices would not be exact floats; else the grid as it is."""
-    times = -(-(n - 1) // MOST_EXACT) or 1  # rounded up; 0 for a single value
+    """A coarser grid if indices would not be exact floats; else the grid as it is."""
+    times = -(-(n - 1) // MOST_EXACT) or 1  # rounded up; 1 for a single value
     return SteppedValues(distribution, low, times * step, (n - 1) // times + 1)
 
 
 def _list_values(distribution: Numeric, values: list[Any]) -> SteppedValues:
-    """One value for each float, if possible one that Optuna finds in the distribution."""
+    """A grid with one value for each float; floats that Optuna accepts, if there are any."""
     by_float: dict[float, Any] = {}
     for value in values:
-        # Of integers that are one float, the one that Optuna gives back unchanged.
+        # Of integers that are the same float, the one that Optuna returns unchanged.
         if float(value) not in by_float or float(value) == value:
             by_float[float(value)] = value
     legal = {f: v for f, v in by_float.items() if _private.contains(distribution, f)}

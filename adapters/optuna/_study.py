@@ -31,7 +31,7 @@ _logger = get_logger("optuna.automl_plugins")
 # Seconds after which a running trial without values counts as dead: others would wait for it, and
 # predict a proposal for it. A worker that is alive may take a while to load its data.
 _ASKS = 60.0
-_ENOUGH = 5  # complete trials, of which one should have a cost
+_ENOUGH = 5  # complete trials after which a warning is due if none has a cost
 # Newest complete trials from which conditions are inferred: 0.04 s for 33 names on one core. Older
 # ones may be of an objective that asked differently.
 _RULE_TRIALS = 1000
@@ -43,12 +43,12 @@ class View:
 
     columns: StudyColumns  # finished trials
     running: StudyColumns  # other running trials, published proposals included
-    asked: dict[str, BaseDistribution]  # the newest of each name declared or asked for
+    asked: dict[str, BaseDistribution]  # newest of each name declared or asked for
     expected: Distributions = field(default_factory=dict)  # from earlier tasks
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
-        """The distribution of each name; of one whose range moves, that of the position in it."""
+        """The distribution of each name, which is ``POSITION`` if its range moves."""
         return {**self.expected, **self.asked, **dict.fromkeys(self.columns.moving, POSITION)}
 
     def __len__(self) -> int:
@@ -59,7 +59,7 @@ class View:
         return np.concatenate([self.columns.values(name), self.running.values(name)])
 
     def facts(self, name: str) -> FloatArray:
-        """A number that is an attribute of each trial (n,)."""
+        """An attribute of all trials (n,), such as ``"loss"``, as numbers."""
         return np.concatenate([self.columns.facts(name), self.running.facts(name)])
 
 
@@ -76,7 +76,7 @@ class Reading:
     def is_continued_by(self, trials: list[FrozenTrial]) -> bool:
         """Whether ``trials`` begins with the list that was read.
 
-        Only the finished trials at its ends are compared. What stands behind them is read again.
+        Only its first and last finished trials are compared; unfinished trials are read again.
         """
         if len(trials) < self.n_trials:
             return False
@@ -87,7 +87,7 @@ class StudyReader:
     """Reads one study: its trials, each once, its conditions and its search space.
 
     ``declared`` are the distributions known up front; see ``ProposerSampler`` for the others.
-    ``space`` has one that was made before the study was read, by its ``key_of_space``.
+    ``space`` caches a union space made before the study was read, under its ``key_of_space``.
     """
 
     _reading: Reading
@@ -113,7 +113,7 @@ class StudyReader:
         self._begun: int | None = None  # number of the first trial that the study was read for
         self._space = Newest[UnionSpace]() if space is None else space.copy()
         self._of_space: Newest[StudyColumns] = Newest()
-        # The space, the last finished trial, and the ``_rows`` of all of them.
+        # The space, the last finished trial, and the ``_rows`` of all finished trials.
         self._finished: tuple[UnionSpace, StudyTrial, FloatArray] | None = None
         self._forget()
 
@@ -123,13 +123,14 @@ class StudyReader:
         Trials of other brackets are as informative, and a single bracket has few. Optuna's TPE
         reads them all, too.
 
-        The seconds of a trial with an unusable cost are unknown, with a warning; it is a
-        ValueError if no trial has a usable one.
+        An unusable cost counts as unknown; the first one is logged as a warning. Raises ValueError
+        if a cost is no number and no trial has a usable one, or if no complete trial has the user
+        attribute that ``cost`` names.
         """
         if self._begun is None:
             self._begun = trial.number
         reading = self._reading  # read once: threads share the sampler
-        # To copy all trials takes longer than to read the new ones; they are only read.
+        # Not copied, which would take longer than reading the new ones: nothing changes them.
         trials = _private.whole_study(study).get_trials(deepcopy=False)
         if not reading.is_continued_by(trials):  # lost, reordered, or of a study made again
             self._forget()
@@ -154,14 +155,14 @@ class StudyReader:
         ends = {i: _identity(trials[i]) for i in (min(done), max(done))} if done else {}
         self._reading = Reading(columns, len(trials), still_open, ends)
         begun = unix_time(trial.datetime_start, local=True)
-        # "Not before", for a start that is not known is NaN and must count as recent.
+        # ``not <``, because an unknown start is NaN and must count as recent.
         rows = [self._read(other) for other in running if other.number >= oldest]
         alive = StudyColumns(row for row in rows if row.values or not row.started < begun - _ASKS)
         expected = {} if self._declared else self._foresight.distributions
-        # What a running trial has asked for may have another range than earlier tasks had, or its
-        # choices another order: in theirs its value would be that of another configuration.
+        # A running trial may have asked for another range than earlier tasks, or for choices in
+        # another order: in the tasks' distribution, its internal value would mean another value.
         shown = {n: d for n, d in alive.distributions.items() if n in expected}
-        # What the objective asks for holds over what was declared.
+        # Distributions that the objective asks for take precedence over declared ones.
         return View(columns, alive, self._declared | shown | columns.distributions, expected)
 
     def _forget(self) -> None:
@@ -170,10 +171,10 @@ class StudyReader:
         self._conditions = (-1, [], set())
 
     def _read(self, trial: FrozenTrial) -> StudyTrial:
-        """Read a trial; one that runs or failed with proposed values that it has not asked for."""
+        """Read a trial; add proposed values that a running or failed one has not asked for."""
         row = read_trial(trial, maximize=self.maximize, cost=self._cost)
         if row.status not in (Status.COMPLETE, Status.PRUNED):
-            # What the objective asked for holds over what was proposed.
+            # Values that the objective asked for take precedence over proposed ones.
             row.values.update(_private.read_proposal(trial) | row.values)
         return row
 
@@ -181,7 +182,7 @@ class StudyReader:
         is_known = np.isfinite(columns.facts("seconds")).any()
         for row in new:  # one that is not complete may have stopped before it had a cost
             if row.unusable is not None and row.status == Status.COMPLETE:
-                # What never gave a number is a mistake in the setting, not in one trial.
+                # If no trial gave a number, the setting is wrong, not one trial.
                 if not (is_known or row.unusable.is_number):
                     raise ValueError(row.unusable.message)
                 if self.first_time("unusable cost"):
@@ -199,7 +200,7 @@ class StudyReader:
             )
         if self._has_cost or not isinstance(self._cost, str) or self._cost == "duration":
             return
-        # Earlier ones may be of an objective that did not know of the cost yet.
+        # Trials before ``_begun`` may be of an objective that did not set the cost yet.
         assert self._begun is not None
         if (complete & (columns.facts("number") >= self._begun)).any():
             raise ValueError(
@@ -220,7 +221,7 @@ class StudyReader:
         The same object is returned as long as nothing has changed.
         """
         rules, gone = self._rules(view)
-        known = view.distributions | dict(asked)  # what is asked for is there, whatever was
+        known = view.distributions | dict(asked)  # the newest, also of names left out
         distributions = {n: d for n, d in known.items() if n not in gone or n in asked}
         key = key_of_space(distributions, rules)
         return self._space.get(key, lambda: UnionSpace(distributions, rules, self._ordinal))
@@ -228,11 +229,11 @@ class StudyReader:
     def _rules(self, view: View) -> tuple[list[Rule], set[str]]:
         """The conditions, and the names that are left out of the space.
 
-        These are expected ones that the trials contradict, and abandoned ones: new trials would
-        have gaps there, filled at random, and proposals would follow names that nobody reads.
+        Left out are expected names that the trials contradict, and abandoned names: new trials
+        would have gaps there, filled at random, and proposals would depend on unused names.
         """
-        # Where models are fitted anew anyway: a new space is a new key for all of them. And
-        # workers that have read a few trials more or less infer the same.
+        # Inferred only when models are fitted anyway, as a new space is a new key for all of them.
+        # So workers that have read a few trials more or less infer the same.
         n = refit_point(len(view.columns))
         if self._conditions[0] != n:
             rows = view.columns.trials[:n]
@@ -243,9 +244,9 @@ class StudyReader:
             rules = explain_by_stopped(rows[-_RULE_TRIALS:], view.distributions, rules)
             # A name that was asked for needs no foresight: its own trials say when it is active.
             expected = view.expected.keys() - view.asked.keys()
-            # What the user has declared stays, asked for or not.
+            # Names that the user has declared stay, asked for or not.
             own = view.columns.distributions.keys() - self._declared.keys()
-            # All of them: the trials in which one name replaced another may be old.
+            # Of all complete trials: those in which one name replaced another may be old.
             every = {name: view.columns.values(name)[complete] for name in own}
             abandoned = find_abandoned(every, rules, own)
             self._conditions = n, rules, find_refuted(values, rules, expected) | abandoned
@@ -255,7 +256,7 @@ class StudyReader:
         return rules, gone.difference(*again)
 
     def left_out(self, view: View) -> set[str]:
-        """Names that are not in the space unless asked for; those of trials are logged."""
+        """Names left out of the space unless asked for; logs those that trials have asked for."""
         gone = self._rules(view)[1]
         for name in sorted(gone & view.columns.distributions.keys()):
             if self.first_time(f"left out {name}"):
@@ -266,7 +267,7 @@ class StudyReader:
         return gone
 
     def _columns_of(self, view: View, union: UnionSpace) -> StudyColumns:
-        """Finished trials, without those of a parameter that has another name now."""
+        """Finished trials, without those that asked for a name which is left out now."""
         gone = self._rules(view)[1]
         if not gone:
             return view.columns
@@ -280,11 +281,11 @@ class StudyReader:
     def history(self, view: View, union: UnionSpace) -> History:
         """The core's history: finished rows, then the running ones."""
         columns = self._columns_of(view, union)
-        # Rows are in the order of ``columns.trials``: that in which they ended.
+        # Rows are in the order of ``columns.trials``, in which the trials ended.
         trials, known = columns.trials, _rows([], union)
         if self._finished is not None:
             known_union, last, rows = self._finished  # read once: threads share the reader
-            # Finished trials are only added; one that ended before the last one moves it.
+            # Trials are only added. If one was inserted before the last one, all are encoded anew.
             is_begun = len(rows) <= len(trials) and trials[len(rows) - 1] is last
             known = rows if is_begun and known_union is union else known
         new = _rows([*trials[len(known) :], *view.running.trials], union)
@@ -296,25 +297,25 @@ class StudyReader:
 
 
 def _identity(trial: FrozenTrial) -> object:
-    """What distinguishes a finished trial from one of another study that has its place.
+    """Key that distinguishes a finished trial from a trial of another study at the same place.
 
-    Not its id, which a database gives again. Values are written out, for NaN equals nothing.
+    Not its id, which a database may use again. Values are texts, as NaN does not equal itself.
     """
     return trial.number, trial.datetime_start, trial.datetime_complete, repr(trial.values)
 
 
 def key_of_space(distributions: Distributions, rules: list[Rule]) -> object:
-    """What a search space is made of."""
-    # A range from 0 to 1 equals ``POSITION``.
+    """Key of a search space: equal for equal spaces."""
+    # An ordinary range from 0 to 1 equals ``POSITION``.
     return distributions, rules, [n for n, d in distributions.items() if d is POSITION]
 
 
 def _rows(trials: Sequence[StudyTrial], union: UnionSpace) -> FloatArray:
     """Trials in a space (n, 2, d): their vectors, and 1 for each value that is missing.
 
-    Of ranges that move, the vectors have the positions. Running and failed trials have proposed
-    values of parameters that they have not asked for: they count as values of failed trials, and
-    as missing in running ones.
+    If a range moves, the vectors contain the position in it. Running and failed trials contain
+    proposed values of parameters that they have not asked for, which count as missing in running
+    trials only.
     """
     vectors = union.encode_all(
         [row.constants | row.values | positions_in(row, union.moving) for row in trials]

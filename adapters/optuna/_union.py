@@ -1,8 +1,8 @@
 """The parameters of an Optuna search that can vary as one ``VectorSpace``.
 
 A range moves if it depends on other parameters, as in ``suggest_int("b", 1, a)``, or if a name has
-another range in each branch: ``StudyColumns.moving`` has the names. Of such a range the position
-in it is modelled, not the value.
+another range in each branch: ``StudyColumns.moving`` has the names. Models learn the position in
+such a range, not the value.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ POSITION = FloatDistribution(0.0, 1.0)
 class UnionSpace:
     """A ``VectorSpace`` over the Optuna parameters that can vary; encodes and decodes values.
 
-    ValueError if ``ordinal`` is not a permutation of a parameter's choices.
+    Raises ValueError if an entry of ``ordinal`` is not a permutation of a parameter's choices.
     """
 
     def __init__(
@@ -60,9 +60,8 @@ class UnionSpace:
         ordinal = ordinal or {}
         self.distributions = {n: d for n, d in distributions.items() if not d.single()}
         self._ordered = ordinal.keys()
-        # By name of a categorical, the code of each choice: its rank in the order that is given,
-        # else a number that equal choices share, as they do in Optuna: a model would take them for
-        # two options.
+        # By name of a categorical, the code of each choice: its rank in ``ordinal``, else a number
+        # that equal choices share: Optuna takes them as one, and a model would see two options.
         self._codes: dict[str, FloatArray] = {}
         self.moving = {n for n, d in self.distributions.items() if d is POSITION}
         for name, distribution in self.distributions.items():
@@ -99,7 +98,7 @@ class UnionSpace:
         values = parent_values(rule, distribution)
         if isinstance(distribution, IntDistribution):
             if (steps := steps_of(distribution)) is not None:
-                # What was recorded may lie between the steps that the range has by now.
+                # Values of earlier trials may lie between the steps of the newest range.
                 places = np.rint(steps.steps.index(np.array(rule.values))).astype(np.int64)
                 values = [steps.value(int(i)) for i in places if 0 <= i < steps.n]
             # ConfigSpace raises for a condition on a value that its parent cannot have.
@@ -108,7 +107,7 @@ class UnionSpace:
             return None
         if rule.relation == "in":
             return one_of(space[rule.child], parent, values, quick=True)
-        # One that has a single value has no order.
+        # A parent with a single value has no order.
         return None if isinstance(parent, Constant) else as_condition(space, rule, values)
 
     def encode(self, name: str, internal: FloatArray) -> FloatArray:
@@ -129,7 +128,7 @@ class UnionSpace:
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 out[known] = hyperparameter.to_vector(internal[known])
             assert isinstance(distribution, Numeric)
-            # ``float_range`` may have rounded the ends: what was proposed there is read as it was.
+            # ``float_range`` may have rounded the ends: values proposed there are 0 and 1 again.
             out[internal == distribution.low] = 0.0
             out[internal == distribution.high] = 1.0
         out[np.isinf(out)] = np.nan
@@ -154,12 +153,12 @@ class UnionSpace:
             # Of equal choices the first, as Optuna stores them.
             return distribution.choices[np.flatnonzero(self._codes[name] == int(entry))[0]]
         if (steps := steps_of(distribution)) is not None:
-            # By its index, for Optuna takes multiples of the step only. The entry of an enqueued
-            # value may lie outside of [0, 1].
+            # By its index, because Optuna takes multiples of the step only. The entry of an
+            # enqueued value may lie outside of [0, 1].
             return steps.value(round(min(max(entry, 0.0), 1.0) * (steps.n - 1)))
         assert isinstance(distribution, Numeric)
         (value,) = hyperparameter.to_value(np.array([entry]))
-        # The same here: beyond its ends a logarithmic scale of integers goes on.
+        # Clipped, too: a logarithmic scale of integers continues beyond its ends.
         cast = int if isinstance(distribution, IntDistribution) else float
         return cast(min(max(cast(value), distribution.low), distribution.high))
 
@@ -180,7 +179,7 @@ class UnionSpace:
     def fixed(self, values: Mapping[str, Any]) -> FloatArray:
         """Vector (d,) of external values that are fixed, NaN elsewhere.
 
-        A value of a range that moves has no place yet.
+        A value whose range moves stays NaN: its position is not known yet.
         """
         known = (values.keys() & self.column.keys()) - self.moving
         row = {name: internal_of(self.distributions[name], values[name]) for name in known}
@@ -197,7 +196,7 @@ def _ranks(name: str, distribution: BaseDistribution, ordinal: Sequence[Any]) ->
             f"ordinal[{name!r}] must list each choice once, got {list(ordinal)!r} for the choices"
             f" {list(distribution.choices)!r}."
         )
-    # The inverse of a permutation is what sorts it.
+    # ``argsort`` returns the inverse of a permutation.
     return np.argsort(np.array(order)).astype(np.float64)
 
 
@@ -213,9 +212,9 @@ def position_of(distribution: BaseDistribution, internal: float) -> float:
 def value_at(
     distribution: BaseDistribution, position: float, taken: Collection[float] = ()
 ) -> Any:
-    """The value at a position in a range, from 0 to 1; of a grid, the nearest that is not taken.
+    """The value at a position, 0 to 1, in a range; of a grid, the nearest that is not ``taken``.
 
-    If all those nearby are taken, the nearest.
+    If all values nearby are taken, the nearest one.
     """
     value = UnionSpace({"value": distribution}).decode("value", position)
     steps = steps_of(distribution)
@@ -237,20 +236,20 @@ def value_at(
 def positions_in(trial: StudyTrial, moving: Collection[str]) -> dict[str, float]:
     """The position of each moving parameter of a trial in its range of this trial.
 
-    Of integers, many positions are the same value. The one that was proposed is what the model
-    has to learn about; else it would propose that position again.
+    Many positions in a range of integers give the same value. The model has to learn from the
+    position that was proposed, or it would propose this position again.
     """
     found: dict[str, float] = {}
     for name in moving:
         proposed = trial.positions.get(name)
         if name in trial.distributions:
             distribution, value = trial.distributions[name], trial.values[name]
-            # It counts only if the value is its own: the trial may have been enqueued, or have
-            # taken a neighbour, see ``value_at``.
+            # The proposed position counts only if it gives the value: the trial may have been
+            # enqueued, or have taken a neighbour, see ``value_at``.
             if proposed is None or value_at(distribution, proposed) != value:
                 proposed = position_of(distribution, value)
             found[name] = proposed
-        elif name in trial.constants:  # any position is its only value
+        elif name in trial.constants:  # any position gives the only value
             found[name] = 0.5 if proposed is None else proposed
         elif proposed is not None and trial.status != Status.COMPLETE:  # not asked for yet
             found[name] = proposed
@@ -281,20 +280,20 @@ def even_value(
 ) -> Any:
     """The least-tried choice; of a range, a point of a sequence that fills it, the middle first.
 
-    It is point k, the number of the trial, for workers that begin together see the same trials.
+    It is point ``k``, the number of the trial, as workers that begin together see the same trials.
     """
     tried = np.concatenate([finished.values(name), running.values(name)])
     tried = tried[~np.isnan(tried)]
     label = code_of(name)
     lower = [row for row in running if row.number < k]
     if isinstance(distribution, CategoricalDistribution):
-        # Equal choices are one, and would else be tried twice as often.
+        # Equal choices count as one: else they would be tried twice as often.
         choices = sorted(set(stored_choices(distribution)))
         n = len(choices)
         if lower and np.isnan(finished.values(name)).all():
             # All choices in turn, in a new random order for every n trials.
             rng = streams.generator("independent", k - k % n, label)
-            # The first one as trial 0 draws it below, which has no lower one and sees no counts.
+            # First the choice that trial 0 draws below, where it sees no counts.
             first = apportion(np.zeros(n), np.ones(n), rng)
             order = [first, *rng.permutation(np.delete(np.arange(n), first))]
             return distribution.choices[choices[int(order[k % n])]]

@@ -70,8 +70,8 @@ class WeightedModelSampler(ArmSampler):
             the rewards 0 and 1, in either order; None (the default) scales by the trials. An
             infeasible trial has the reward 0. ``cost``: where the seconds of a trial come from, as
             in ``SurrogateSampler``; None (the default) is its duration. ``search_space``:
-            distributions by name that are known up front, by default none; that of ``arm`` is
-            used, or all of them with ``split``.
+            distributions by name that are known up front, by default none; only the one of
+            ``arm`` is used, or all of them with ``split``.
             ``warn_independent_sampling`` (True by default): log a warning, once for each name,
             when the given ``inner`` leaves a known parameter out of its joint proposal.
 
@@ -101,7 +101,7 @@ class WeightedModelSampler(ArmSampler):
         else:
             check_rule("weights", weights, "a mapping from choices to weights")
         self.weights = dict(weights) if isinstance(weights, Mapping) else weights
-        self._gives_up = True  # a model that always fails; ``paper`` does not
+        self._gives_up = True  # drop a model that always fails; ``paper`` does not
 
     @classmethod
     @preset
@@ -178,14 +178,14 @@ class BanditSampler(ArmSampler):
         arm: Name of the categorical parameter that selects the algorithm.
         policy: A policy of ``automl_plugins.bandits``; None is ``MaxUCB()``, which seeks the arm
             with the best maximum.
-        inner: Sampler inside the arms. An instance: every arm gets a copy, whose random state is
-            lost with the process, as always in Optuna, with a storage that is made anew and after
+        inner: Sampler inside the arms. An instance: every arm gets a copy. Its random state is
+            lost with the process (as always in Optuna), if the storage is opened again, and after
             16 other studies. A sampler class, or a function of a seed that returns a sampler:
             every trial gets one with its own seed, so that a resumed study continues as if it had
-            never stopped. A memory is read once by ``partial(AutoSampler, "svm")``, by a function
-            at each trial. None is Optuna's TPE with 10 random trials for each arm, fewer if there
-            are more than four arms. Another sampler of arms may be inside; if only some of the
-            outer arms ask for its parameter, declare that in its ``search_space``.
+            never stopped. ``partial(AutoSampler, "svm")`` reads its memory once, a function reads
+            it at each trial. None is Optuna's TPE with 10 random trials for each arm, fewer if
+            there are more than four arms. Another sampler of arms may be inside; if only some of
+            the outer arms ask for its parameter, declare this parameter in its ``search_space``.
         **options: See ``WeightedModelSampler``.
 
     Raises:
@@ -217,12 +217,12 @@ class BanditSampler(ArmSampler):
 class BOASFSampler(ArmSampler):
     """Bayesian optimisation by adaptive successive filtering (Zhu 2020).
 
-    The budget is spent in rounds. After each, every arm advances by chance, the better the
-    likelier; those that do share the next round by softmax. The outcome of a round is stored with
-    its first trial and read by all workers, so late results change nothing.
+    The budget is spent in rounds. After each round every arm advances with a probability that
+    grows with its score; these arms share the next round by softmax. The outcome of a round is
+    stored with its first trial and read by all workers, so late results change nothing.
 
-    A sampler cannot end a study. When the budget is spent it asks ``study.optimize`` to stop if
-    it may; otherwise ``MaxUCB`` chooses among the arms of the last round.
+    A sampler cannot end a study. When the budget is spent, it calls ``study.stop`` if
+    ``stop_when_spent``; for further trials ``MaxUCB`` chooses among the arms of the last round.
 
     Args:
         arm: Name of the categorical parameter whose choices are the arms. Not with ``split``.
@@ -236,13 +236,13 @@ class BOASFSampler(ArmSampler):
             paper has up to 32.
         rounds, score, c, temperature, min_pulls, carry_debts: See
             ``automl_plugins.bandits.SuccessiveFiltering``.
-        stop_when_spent: End ``study.optimize`` with the trial that spends the budget; if it is
-            called again, with its first one, which a sampler cannot prevent. Running trials count,
+        stop_when_spent: End ``study.optimize`` with the trial that spends the budget. A later call
+            ends with its first trial, which a sampler cannot prevent. Running trials count,
             so with ``n_jobs`` only those that begin at the same moment may exceed a budget of
             trials. In a loop of ``study.ask`` it has no effect.
         inner: See ``BanditSampler``.
         **options: See ``WeightedModelSampler``. All trials of the study count towards the budget,
-            failed ones, those of earlier runs and those that do not ask for the arm, too.
+            also failed ones, trials of earlier runs and trials that do not ask for the arm.
 
     Raises:
         ValueError: For an argument outside its range; for both budgets, or none; if nothing can
@@ -347,7 +347,7 @@ class BOASFSampler(ArmSampler):
             view = reader.with_finished(reader.view(study, trial), done)
             arms = self._arms(reader, trial)
             budget, unit = self._budget
-            # Of all trials: one that has just begun, or failed early, has no arm.
+            # Of all trials: some have no arm, because they have just begun, or failed early.
             # NaN, for unknown seconds, spends nothing.
             spent = len(view) if unit == "trials" else np.nansum(view.facts("seconds"))
             if is_used_up(float(spent), budget) or (
@@ -392,7 +392,7 @@ class BOASFSampler(ArmSampler):
         return self._next(situation).arm is None
 
     def describe_spent(self, situation: Situation) -> str:
-        """A sentence on a budget that is spent, with what chooses the arms then."""
+        """Say that the budget is spent, and how the arms of further trials are chosen."""
         arms = "the arms of the last round" if situation.rounds else "all arms: there was no round"
         return (
             f"The budget of {format_budget(*self._budget)} is spent, or reserved for running"

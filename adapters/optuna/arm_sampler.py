@@ -62,25 +62,24 @@ class ArmSampler(SeededSampler):
     proposed by the arm's sampler, which sees the trials of its arm only. If the first complete
     trial has not asked for the parameter, the next one fails with an error that lists the
     categorical parameters. If only some trials ask for it, declare it in ``search_space``; until
-    a trial has asked for it, one such sampler proposes everything. A trial that does not ask
-    counts for the arm whose sampler proposed it, unless it failed. Equal choices (1, 1.0, True)
-    are a ValueError: Optuna stores the first one for all of them.
+    a trial has asked for it, one sampler without an arm proposes everything. A trial that does not
+    ask counts for the arm whose sampler proposed it, unless it failed. Equal choices (1, 1.0,
+    True) raise a ValueError: Optuna stores the first one for all of them.
 
     With ``split`` the arms are cells of the search space: the ranges of its parameters are cut.
     The arm's sampler sees the trials of its cell only and proposes within it.
 
     The arms of a study with ``HyperbandPruner`` are chosen over all of its brackets. An arm with
-    few configurations (a grid) leaves when all of them have been tried. None of them is tried
-    twice, except those that were pruned: when there is no untried one left, they are tried again,
-    until each has been pruned three times. Processes that propose at the same moment may choose
-    the same configuration.
+    few configurations (a grid) leaves when all of them have been tried. Only pruned ones are tried
+    again, when no untried one is left, until each has been pruned three times. Processes that
+    propose at the same moment may choose the same configuration.
 
     Args:
         arm, inner: See ``BanditSampler``.
         split: How the search space is split, if cells are the arms.
-        **foreign: Anything else, which is refused with what to do.
+        **foreign: Any other keyword raises a TypeError that says what to use instead.
 
-    All others are those of ``WeightedModelSampler``.
+    All others are described in ``WeightedModelSampler``.
     """
 
     def __init__(
@@ -124,7 +123,7 @@ class ArmSampler(SeededSampler):
         """Choose one of ``situation.arms``; must depend on ``situation`` and the seed only."""
 
     def _record(self, study: Study, trial: FrozenTrial, situation: Situation) -> None:
-        """Store with the trial what else is decided with its arm; nothing by default."""
+        """Store with the trial what was decided before its arm (rounds); nothing by default."""
 
     # --- Optuna's interface ---------------------------------------------------------------
 
@@ -179,7 +178,7 @@ class ArmSampler(SeededSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        """The arm of a first trial, or the arm's sampler's value of a single parameter."""
+        """The arm, if it was not known before; else a value from the arm's sampler."""
         check_parameter(param_name)
         with self._clocked(study, trial):
             asked = self._asked(trial)
@@ -202,21 +201,21 @@ class ArmSampler(SeededSampler):
     def _begin(self, study: Study, trial: FrozenTrial, asked: Arms | None = None) -> Pull:
         """Choose the arm of a trial, if the arms are known, and publish it.
 
-        ``before_trial`` of the arm's sampler is called here, for its arm was not known before.
+        ``before_trial`` of the arm's sampler is called here, because now the arm is known.
         """
         reader = self._reader(study)
         view = reader.view(study, trial)
         self._check_name(reader)
         arms = asked or self._arms(reader, trial)
         arm = None
-        # Cells are of no single parameter.
+        # Cells belong to no single parameter.
         facts = ArmFacts(self.arm if self.split is None else "", sampler=self._samplers.name)
         if arms is not None:
             chosen = self._decide(study, trial, reader, view, arms)
             arm = chosen.arm
             facts = replace(facts, **asdict(chosen) | {"arm": arms.names[arm]})
-            # Before the configuration is made, which takes longer: other workers choose their arms
-            # by it.
+            # Published before the configuration is made, which takes longer, as the arms that
+            # other workers choose depend on it.
             _private.write_arm(study, trial, self.arm, arm)
         outer = _private.base_sampler(study.sampler)
         within = self.arm if isinstance(outer, ArmSampler) and outer is not self else ""
@@ -242,7 +241,7 @@ class ArmSampler(SeededSampler):
         n_arms = 1 if arms is None else len(arms)
         sampler = self._samplers.of_trial(arm, reader.copies, n_arms, trial.number)
         if isinstance(sampler, GridSampler | BruteForceSampler):
-            grid = None  # they repeat nothing, and want to be asked in the objective's order
+            grid = None  # these repeat nothing, and must be asked in the objective's order
         return Pull(
             arms=arms,
             arm=arm,
@@ -254,11 +253,11 @@ class ArmSampler(SeededSampler):
         )
 
     def _look_again(self, study: Study, trial: FrozenTrial, pull: Pull) -> None:
-        """Take what others have published since the pull began from its untried configurations."""
+        """Drop untried configurations that others have published since the pull began."""
         reader = self._reader(study)
         assert pull.grid is not None and pull.arms is not None and pull.arm is not None
         grid = reader.grid(reader.view(study, trial), pull.arms, pull.arm)
-        # The trial has been told the space of the first grid, which another may not fit.
+        # Optuna was given the space of the first grid, which another grid may not fit.
         if grid is not None and grid.union is pull.grid.union:
             pull.grid = grid
 
@@ -300,7 +299,7 @@ class ArmSampler(SeededSampler):
         self, study: Study, trial: FrozenTrial, reader: ArmReader, view: View, arms: Arms
     ) -> ArmChoice:
         allowed = arms.allowed(_private.held_values(study, trial))
-        # In the order of what binds: held values, what is published, then the policy.
+        # In order of precedence: values held, the arm published, then the policy.
         if len(allowed) == 1 < len(arms):
             return ArmChoice(allowed[0], "decided beforehand")
         published = _private.read_arm(trial, self.arm)
@@ -322,7 +321,7 @@ class ArmSampler(SeededSampler):
 
     def _foreseen(self, reader: ArmReader, view: View, arms: Arms, k: int) -> View:
         """The view with predicted arms of running trials of lower numbers that have none yet."""
-        # By number, for each of these workers foresees those of lower numbers, too.
+        # In order of number, because each of these workers predicts the arms of lower ones, too.
         running = sorted(view.running, key=lambda row: row.number)
         for i, row in enumerate(running):
             if self.arm not in row.values and k - MOST_ASKING <= row.number < k:
