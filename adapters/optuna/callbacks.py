@@ -24,9 +24,9 @@ from .memory import read_study
 from .space import distributions_in, space_of_trials
 from .studies import finished_trials, is_maximized, studies_in
 
-# Factor of the number of trials after which conditions are inferred anew: some 30 times in 1000.
+# Growth of the number of trials after which conditions are inferred anew: 30 times in 1000 trials.
 _GROWTH = 1.2
-_RECENT = 500  # newest trials from which they are inferred, in 0.03 s for 33 names
+_RECENT = 500  # newest trials from which conditions are inferred, in 0.03 s for 33 names
 
 
 def record(
@@ -114,11 +114,11 @@ class _KnownSpace:
     distributions: dict[str, BaseDistribution]  # that it was inferred from
 
     def holds(self, trial: FrozenTrial) -> bool:
-        """Whether the space still holds with a trial, and need not be inferred anew."""
+        """Whether the space fits a trial, too, and need not be inferred anew."""
         is_known = trial.distributions.items() <= self.distributions.items()
         if trial.number >= self.until or not is_known:
             return False
-        # Others may have ended before they asked for all that is active.
+        # Other trials may have ended before they asked for all active parameters.
         if self.space is None or trial.state != TrialState.COMPLETE:
             return True
         return trial.params.keys() == set(active_names(self.space, trial.params))
@@ -164,7 +164,7 @@ class NoImprovement:
         for other in sorted(trials, key=lambda t: t.number):
             feasible = is_feasible(_private.constraints_of(other))
             assert other.value is not None
-            # An infinite value is a failure, also one that no other could improve on.
+            # An infinite value is a failure, even if no other value could improve on it.
             loss = sign * other.value if feasible and math.isfinite(other.value) else math.inf
             if loss < best - self.min_delta:
                 best, since = loss, 0

@@ -28,16 +28,16 @@ from .trials import Cost
 
 
 def explain(trial: FrozenTrial | Trial) -> Explanation:
-    """Why ``trial`` was proposed: any trial of any study, of any sampler.
+    """Why a trial was proposed; it may be any trial, of any study and sampler.
 
     It is read from the user attributes that the samplers of this package store with a trial:
     ``automl_plugins`` (origin and predictions), ``automl_plugins:arm`` and, for samplers that
     learn from earlier tasks, ``automl_plugins:sources``
     (``{"own": share, "sources": {name: share}}``). Entries that were changed to something invalid
-    are left out. Of samplers of arms within each other it shows the outer one; the facts of the
-    others are in ``automl_plugins:arm:NAME``. ``automl_plugins:member``,
-    ``automl_plugins:predicted_bound`` and ``automl_plugins:predicted_seconds`` repeat facts of the
-    first for dashboards.
+    are left out. If a sampler of arms is inside the arms of another one, the outer arm is shown;
+    the facts of the inner one are in ``automl_plugins:arm:NAME``. For dashboards
+    ``automl_plugins:member``, ``automl_plugins:predicted_bound`` and
+    ``automl_plugins:predicted_seconds`` repeat facts of ``automl_plugins``.
 
     Args:
         trial: A trial, such as ``study.best_trial``.
@@ -55,11 +55,11 @@ def explain(trial: FrozenTrial | Trial) -> Explanation:
     joint = facts.get("origin") in ("model", "design", "random")
     independent = _independent(frozen) if joint else []
     if joint and _is_unused(frozen):
-        # Its proposal decided nothing, so the predictions in it are not of this trial.
+        # No value is from its proposal, so the predictions in it do not describe this trial.
         unused = "independent" if independent else "given" if fixed else None
         facts = {} if unused is None else {"origin": unused}
         own, shares, independent = None, None, []
-    # First what Optuna takes without asking a sampler, then what has not been asked for.
+    # First values that Optuna takes without asking a sampler, then trials that asked for nothing.
     if _is_given(frozen):
         origin = _design(frozen) or "enqueued"
         facts, own, shares = {"origin": origin}, None, None
@@ -93,8 +93,8 @@ def source_shares(study: Study) -> dict[int, dict[str, float]]:
         study: A study of a sampler that learns from earlier tasks.
 
     Returns:
-        Shares by name of the source, by number of the trial; trials that no such sampler proposed
-        are absent, and so are those of which no value is of a joint proposal.
+        By number of the trial, shares by name of the source, such as ``{3: {"iris": 0.25}}``.
+        Trials that no such sampler proposed, or without a value of a joint proposal, are absent.
 
     Raises:
         TypeError: For anything but a study.
@@ -111,8 +111,8 @@ def member_trust(study: Study) -> dict[int, dict[str, float]]:
         study: A study of ``AutoSampler``.
 
     Returns:
-        Probabilities by name of the member, by number of the trial; trials without a value of a
-        member that was drawn are absent.
+        By number of the trial, probabilities by name of the member. Trials for which no member was
+        drawn, or without a value that it proposed, are absent.
 
     Raises:
         TypeError: For anything but a study.
@@ -131,7 +131,7 @@ def _fixed(trial: FrozenTrial) -> list[str]:
 
 
 def _is_credited(trial: FrozenTrial) -> bool:
-    """Whether a value of a trial is of its joint proposal, or may be once it is asked for."""
+    """Whether a value of a trial comes from its joint proposal, or may still come from it."""
     return not (_is_given(trial) or _is_unused(trial))
 
 
@@ -167,13 +167,13 @@ def _design(trial: FrozenTrial) -> str | None:
 
 
 def _independent(trial: FrozenTrial) -> list[str]:
-    """Names of parameters that vary whose values neither the user nor the joint proposal gave."""
+    """Names of varying parameters whose value is neither the user's nor the joint proposal's."""
     fixed, proposed = _fixed(trial), _private.read_proposal(trial)
 
     def is_proposed(name: str) -> bool:
         value, of = as_number(proposed.get(name)), trial.distributions[name]
         if isinstance(of, Numeric):
-            value = min(max(value, of.low), of.high)  # the range of a memory may be wider
+            value = min(max(value, of.low), of.high)  # a memory's range may be wider
         internal = of.to_internal_repr(trial.params[name])
         return math.isclose(value, internal, rel_tol=1e-9, abs_tol=1e-12)
 
@@ -198,7 +198,7 @@ def arm_report(
 ) -> ArmReport:
     """The trials that each arm of a study got, when it left, and why.
 
-    Any sampler may have run the study; rounds are reported where ``BOASFSampler`` stored them.
+    Any sampler may have run the study; rounds are reported if ``BOASFSampler`` stored them.
 
     Args:
         study: A study with one objective.
@@ -206,8 +206,8 @@ def arm_report(
             the study's sampler.
         split: Makes cells of the search space the arms, see ``BOASFSampler``.
         max_arms: See ``BOASFSampler``.
-        reward_range: As in the samplers; None takes that of the study's sampler.
-        cost: As ``reward_range``.
+        reward_range: As in the samplers; None takes the one of the study's sampler.
+        cost: As in the samplers; None takes the one of the study's sampler.
 
     Raises:
         TypeError: For anything but a study.
@@ -255,9 +255,9 @@ def arm_report(
 def _reported(
     sampler: BaseSampler, arm: str | None, cells: Split | None
 ) -> tuple[str, Split | None, Arms | None]:
-    """The key of the arms, what divides the space into cells, and the arms if they are declared.
+    """The key of the arms, their split if they are cells, and the arms if they are declared.
 
-    They are those of the sampler if neither ``arm`` nor ``cells`` is given.
+    If neither ``arm`` nor ``cells`` is given, the sampler's arms are reported.
     """
     if arm is not None and cells is not None:
         raise ValueError(

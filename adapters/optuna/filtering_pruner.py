@@ -22,7 +22,7 @@ Outcome = dict[str, float | bool | None]  # of a trial at a rung
 
 
 class SuccessiveFilteringPruner(Seeded, BasePruner):
-    """Successive halving in which a trial advances by chance, the better the likelier.
+    """Successive halving in which a trial advances with a probability that grows with its reward.
 
     At step ``min_resource * reduction_factor^i`` a trial reaches rung i, with its report of that
     step or of the next one that it reports. All trials that have reached it so far are the arms of
@@ -32,12 +32,12 @@ class SuccessiveFilteringPruner(Seeded, BasePruner):
     and if all are equal, all advance.
 
     Optuna's ``SuccessiveHalvingPruner`` keeps the best 1 / reduction_factor of the trials however
-    close the others are. Here the number that advances follows their values: many of a dense top
-    group, few where one trial is far ahead of the others, and a trial near the cut has a chance.
+    close the others are. Here the number that advances depends on their values: many of a dense
+    top group, few if one trial is far ahead of the others, and a trial near the cut has a chance.
 
     A report that reaches several rungs at once is judged at the highest of them alone: a draw at
-    each would prune good trials for reporting late. Its value counts at all of them, for the trial
-    is an arm of each rung that it has reached, and is not judged there later.
+    each would prune good trials for reporting late. Its value counts at all of them, because the
+    trial is an arm of each rung that it has reached; it is not judged there later.
 
     Rewards are the reported values scaled from the best to the worst one, see
     ``RewardScale.spanning`` in ``automl_plugins.bandits.records``: a diverged trial does not make
@@ -47,7 +47,7 @@ class SuccessiveFilteringPruner(Seeded, BasePruner):
 
     Args:
         min_resource: Step of the first rung; >= 1.
-        reduction_factor: Steps of a rung over those of the rung before; >= 2.
+        reduction_factor: Ratio of the step of a rung to the step of the rung before; >= 2.
         n_startup_trials: Trials at a rung, the present one included, below which none is
             pruned there: of two trials one is always the worst. >= 0.
         seed: Non-negative integer; None draws one and logs it.
@@ -87,7 +87,7 @@ class SuccessiveFilteringPruner(Seeded, BasePruner):
         while step >= (first := self._min_resource * self._reduction_factor**rung):
             outcome = _private.read_rung(trial, rung)
             if outcome is None:
-                # Not the last report: a retried trial may have inherited those of many rungs.
+                # Not the last report: a retried trial may have inherited reports of many rungs.
                 reported = min(known for known in trial.intermediate_values if known >= first)
                 value = trial.intermediate_values[reported]
                 if reported >= first * self._reduction_factor:  # at a higher rung, too
@@ -95,8 +95,7 @@ class SuccessiveFilteringPruner(Seeded, BasePruner):
                 else:
                     outcome = self._decide(study, trial, rung, value)
                 _private.write_rung(study, trial, rung, outcome)
-            # Also of an earlier call: an objective that goes on after a pruned report is told
-            # again.
+            # Also if decided in an earlier call: an objective that goes on is told again.
             if not outcome["advances"]:
                 return True
             rung += 1
@@ -108,7 +107,7 @@ class SuccessiveFilteringPruner(Seeded, BasePruner):
             for other in study.get_trials(deepcopy=False)
             if other.number != trial.number
             and (outcome := _private.read_rung(other, rung)) is not None
-            and outcome["value"] is not None  # NaN or infinite
+            and outcome["value"] is not None  # None for NaN and infinite values
         ]
         sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
         probability = advance_probability(
@@ -124,7 +123,7 @@ def _outcome(value: float, probability: float, advances: bool) -> Outcome:
 
 
 def advance_probability(loss: float, others: FloatArray, n_startup: int = 0) -> float:
-    """Probability that a trial with ``loss`` advances, the ``others`` (n,) being at its rung.
+    """Probability that a trial with ``loss`` advances from a rung; ``others`` (n,) reached it.
 
     Infinite losses do not count for the scale; with fewer than ``n_startup`` trials, this one
     included, every trial with a finite loss advances.
@@ -136,6 +135,6 @@ def advance_probability(loss: float, others: FloatArray, n_startup: int = 0) -> 
     losses = np.append(others[np.isfinite(others)], loss)
     if len(losses) < n_startup:
         return 1.0
-    # The probabilities depend on differences in units of the range, also of errors in [0, 1].
+    # Scaled even if all are in [0, 1]: probabilities depend on differences relative to the range.
     rewards = RewardScale.spanning(losses).rewards(losses)
     return float(advance_probabilities(rewards)[-1])

@@ -58,10 +58,10 @@ def enqueue_initial_design(
 
     Samplers count enqueued trials as their own start-up trials, so the modes are:
 
-    - ``"part"``: suggestions; of the sampler's n start-up trials n - k remain.
-    - ``"replace"``: n suggestions, so that none remains.
-    - ``"add"``: suggestions, then n points that fill the space instead of the sampler's own,
-      which would only be n - k.
+    - ``"part"``: k suggestions; n - k of the sampler's n start-up trials remain.
+    - ``"replace"``: n suggestions, so that no start-up trial remains.
+    - ``"add"``: k suggestions, then n points that fill the space in place of the sampler's own
+      start-up trials, of which only n - k would remain.
 
     A configuration that the study already has is not enqueued again, so this can be called each
     time that a study continues. The user attribute ``"initial_design"`` of each trial says why
@@ -75,19 +75,20 @@ def enqueue_initial_design(
             name of the task; or the name of a bundled memory. Not needed for a ready ``Design``.
         X: The data of the task, from which meta-features are computed.
         y: Its target.
-        meta_features: Its meta-features instead. Without either all known tasks weigh the same.
+        meta_features: The task's meta-features, if X is not given. Without both all known tasks
+            weigh the same.
         search_space: The distributions that the objective asks for, by name; a
             ``ConfigurationSpace``; a study with such trials; or the objective itself, which is
             called once, on a trial that is discarded, to learn the parameters of that call.
             Distributions have no conditions: those of the memory are adopted. None takes the
             study's own trials, and enqueues a ready ``Design`` as it is.
         mode: See above.
-        n_configs: Number of suggestions; None takes ``n_startup_trials`` to replace, else half.
-        n_startup_trials: n, the start-up trials of the sampler: 10 in most of Optuna's, 6 or more
-            in those of this package.
+        n_configs: k, the number of suggestions; None takes n for ``"replace"``, else half of it.
+        n_startup_trials: n, the number of the sampler's start-up trials: 10 in most samplers of
+            Optuna, 6 or more in the samplers of this package.
         seed: Seed of the points that fill the space.
-        exclude: Names of tasks of the memory to leave out: this one itself, where its runs are
-            recorded into the same store.
+        exclude: Names of tasks of the memory to leave out, such as the task itself if its runs
+            are recorded into the same store.
 
     Returns:
         The suggestions in the study's values, best first.
@@ -95,7 +96,7 @@ def enqueue_initial_design(
     Raises:
         TypeError: For a study, memory, design or search space of the wrong type.
         ValueError: For a memory that shares no parameter with the search space, an unknown design
-            or mode, X without y, or without a memory or search space where one is needed. Nothing
+            or mode, X without y, or if a memory or search space is needed and not given. Nothing
             is enqueued then.
 
     Example::
@@ -107,7 +108,7 @@ def enqueue_initial_design(
     check_integer("n_startup_trials", n_startup_trials, 0)
     k = n_suggestions(mode, n_startup_trials, n_configs)
     filling: list[dict[str, Any]] = []
-    # Only to fill the space the rest has to know it.
+    # A ready design needs the space only for ``"add"``, which fills it.
     if search_space is None and isinstance(design, Design) and mode != "add":
         found = replace(design, suggestions=design.suggestions[:k])
     else:
@@ -145,11 +146,11 @@ def _find_space(source: SearchSpace) -> Distributions | ConfigurationSpace:
             "Pass search_space=: the distributions that the objective asks for, by name, a"
             " ConfigurationSpace, a study with trials, or the objective, which is called once."
         )
-    # What is none of these is refused by ``read_space``.
+    # Objects of other types are refused by ``read_space``.
     if isinstance(source, Mapping | ConfigurationSpace) or not callable(source):
         return source
     with quiet():
-        # With a seed: an objective with branches enters the same one at each call.
+        # With a seed: an objective with branches enters the same branch at each call.
         traced = optuna.create_study(sampler=RandomSampler(seed=0)).ask()
     with contextlib.suppress(Exception):  # what it asked for before a failure counts
         source(traced)

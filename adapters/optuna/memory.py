@@ -67,7 +67,7 @@ def curves(
         table: What was tuned. None reads the study's user attribute ``"table"``, else its name:
             ``"<table>/<method>"`` or ``"<table>/<method>/<seed>"``.
         method: What tuned it; None as above.
-        seed: Number of the repetition; None as above, 0 where there is none.
+        seed: Number of the repetition; None as above, 0 if there is none.
 
     Returns:
         One search for each study. Losses are minimised: those of a maximising study change sign.
@@ -108,7 +108,7 @@ def _labels(
             " them."
         )
     named = dict(zip(("table", "method", "seed"), parts, strict=False)) if len(parts) > 1 else {}
-    # What is passed holds over attributes, and these over the name.
+    # Arguments take precedence over attributes, and attributes over the name.
     found = {"table": None, "method": None, "seed": 0} | named | study.user_attrs | given
     if absent := [key for key in ("table", "method") if found[key] is None]:
         raise ValueError(
@@ -146,8 +146,8 @@ def read_task(
     Args:
         source: A study; or a storage, its address or its journal file, with one study in it.
         name: Name of the task; None takes the study's user attribute ``"table"``, else its name.
-        space: The search space; None takes the union of all parameters seen, conditions inferred,
-            and so do distributions by name, which the trials have themselves.
+        space: The search space. None takes the union of all parameters seen, conditions inferred;
+            so do distributions by name, as the trials have their own.
 
     Raises:
         ValueError: For several studies, or a study of several objectives.
@@ -171,7 +171,7 @@ def meta_dataset_from_studies(
     Args:
         studies: A study, several, or several by name of the task; or a storage, its address or
             its journal file, for all studies in it. Tasks are named as in ``read_task``.
-        space: The search space; None takes the union of those of the studies.
+        space: The search space; None takes the union of the studies' spaces.
         meta_features: Properties of the data by name of the task.
         tags: Further facts by name of the task.
         **options: ``out_of_range``, ``missing``: see ``MetaDataset.from_records``.
@@ -205,7 +205,7 @@ def read_study(
     *,
     trials: Sequence[FrozenTrial] | None = None,
 ) -> TaskRecord:
-    """Finished trials of a study as a task: all of them, in the inferred space, unless given."""
+    """A study as a task; by default all finished trials, in the space inferred from them."""
     trials = finished_trials(study) if trials is None else trials
     space = space_of_trials(trials) if space is None else space
     name = task_name(study) if name is None else name
@@ -224,14 +224,14 @@ def write_history(
     """Runs as the trials of a study.
 
     Inactive parameters are absent. A run at a lower budget is a PRUNED trial that reported its
-    loss there, at the next lower whole step. Trials begin and end when their runs did, one after
-    the other where that is not known, and have their seconds as the user attribute ``SECONDS``.
+    loss at this budget, rounded down to a whole step. Trials begin and end when their runs did,
+    or one after the other if that is unknown. Their user attribute ``SECONDS`` has the seconds.
 
     Args:
         record: The runs.
         space: The search space, or the distributions that the objective will ask for, by name;
-            None takes the recorded space. Steps of an evenly spaced ordinal are those of a number,
-            any other ordinal is categorical; a constant has a distribution with one value.
+            None takes the recorded space. An evenly spaced ordinal becomes a number with steps,
+            any other ordinal categorical, a constant a distribution with one value.
         study: The study that the trials are added to; losses change sign if it maximises. None
             creates one in memory, named like the task.
 
@@ -251,7 +251,7 @@ def write_history(
             study = optuna.create_study(study_name=record.name)
         study.set_user_attr("table", record.name)
     made = list(_make_trials(record, distributions, -1.0 if is_maximized(study) else 1.0))
-    # Optuna checks this in databases only, and there when earlier trials have been added.
+    # Optuna checks kinds only in databases, and there after earlier trials have been added.
     check_kinds(study, distributions_in(made))
     study.add_trials(made)
     return study

@@ -38,16 +38,16 @@ from .trials import SECONDS, Cost, check_cost
 _logger = get_logger("optuna.automl_plugins")
 
 _PACE = 0.02  # least seconds to wait for another worker: each look reads the storage
-_ENOUGH = 10  # finished trials, by which every declared parameter should have been asked for
+_ENOUGH = 10  # finished trials after which each declared parameter should have been asked for
 _IN_SECONDS = (None, "duration", SECONDS)  # costs; others may be in any unit
 _TRIES = 4  # proposals for one trial at most, if other workers publish the same ones
 
 
 class _Asked(NamedTuple):
-    """The state of the study when a trial asked for the search space, and what it was told."""
+    """The state of the study when a trial asked for its search space, and its later values."""
 
     names: frozenset[str] = frozenset()  # all parameters known then; none without a proposal
-    moving: frozenset[str] = frozenset()  # those of them whose range moves, see ``StudyColumns``
+    moving: frozenset[str] = frozenset()  # names whose range moves, see ``StudyColumns``
     turns: int = -1  # proposals published by then
     view: View | None = None  # the trials read; None once the trial has its proposal
     foretold: Mapping[str, Any] = {}  # proposed values of parameters not in the search space
@@ -69,11 +69,11 @@ class ProposerSampler(SeededSampler):
         warn_independent_sampling: Log a warning when a known parameter has to be sampled
             independently.
         cost: Where the seconds of a trial come from: ``"duration"`` (the user attribute
-            ``"seconds"`` where there is one, else the duration less the sampler's own time), the
+            ``"seconds"`` if it is set, else the duration less the sampler's own time), the
             name of another user attribute, or a function of the finished trial, both in any
-            unit. None means duration where costs are needed. A number that is 0, negative or
-            not finite counts as unknown; a negative one, or one that is not finite, is logged
-            once, and 0 if no trial has a cost.
+            unit. None means duration if costs are needed. Numbers that are 0, negative or not
+            finite count as unknown; the first one below 0 or not finite is logged as a warning,
+            0 only if no trial has a cost.
         seed: Non-negative integer; None draws one and logs it.
         foresight: The search space expected from earlier tasks; counts until the trials
             contradict it.
@@ -110,7 +110,7 @@ class ProposerSampler(SeededSampler):
         self._declared: Newest[UnionSpace] = Newest()  # the space, if it was made already
         self._readers: Cache[_private.StudyKey, StudyReader] = Cache()
         self._asked: Cache[_private.TrialKey, _Asked] = Cache()
-        # Trials of this process, and those of others that were awaited in vain.
+        # Trials of this process, and trials of other processes that were awaited in vain.
         self._unawaited: Cache[_private.TrialKey, bool] = Cache()
         self._turns = 0  # proposals published
         self._pace = _PACE  # seconds that the last proposal took
@@ -143,9 +143,9 @@ class ProposerSampler(SeededSampler):
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        """The union of all parameters seen, or declared, that can vary, in ranges that are known.
+        """All parameters seen or declared that can vary, except those whose range moves.
 
-        Of a range that moves the position is proposed, and the value follows when it is asked for.
+        In a range that moves a position is proposed, which becomes a value when it is asked for.
         """
         with self._clocked(study, trial):
             # Before the view is read: a proposal that is published meanwhile may not be in it.
@@ -169,12 +169,12 @@ class ProposerSampler(SeededSampler):
         key = _private.trial_key(study, trial)
         with self._clocked(study, trial):
             asked = self._asked.get(key, _Asked())
-            # A view holds all trials: drop it now, for ``after_trial`` may never be called.
+            # A view holds all trials: drop it now, because ``after_trial`` may never be called.
             self._asked[key] = kept = asked._replace(view=None)
             found = None
-            # Else nothing is known that a joint proposal could be made of.
+            # Else no parameter is known for a joint proposal.
             if search_space or asked.moving or self._foresight is not None:
-                with self._turn:  # no view if a thread has published
+                with self._turn:  # the view is stale if another thread has published since
                     view = asked.view if asked.turns == self._turns else None
                     found = self._publish(study, trial, search_space, view)
             if found is None:  # all parameters are sampled independently
@@ -202,8 +202,8 @@ class ProposerSampler(SeededSampler):
     ) -> Any:
         """Sample a parameter that was never seen before, or propose one whose range moves.
 
-        Where this is the independent sampler of another, it proposes each known parameter, given
-        the values that the trial has by then.
+        If this is the ``independent_sampler`` of another sampler, it proposes each known
+        parameter, given the values that the trial has by then.
         """
         check_parameter(param_name)
         with self._clocked(study, trial):
@@ -213,8 +213,8 @@ class ProposerSampler(SeededSampler):
                 if found is not ABSENT:
                     return found
             view = self._reader(study).view(study, trial)
-            # Parameters that others have shown since could not be in this trial's proposal; there
-            # is none at all where this sampler is the independent one of another.
+            # No warning for parameters that other trials have shown since the proposal, or if
+            # there is no proposal because this is the independent sampler of another one.
             is_expected = asked is not None and param_name in asked.names
             if is_expected and self._warn_independent_sampling:
                 _logger.warning(
@@ -266,7 +266,7 @@ class ProposerSampler(SeededSampler):
                 text = f"{failure} Parameters are sampled independently instead."
                 self._warn_once(study, text, about="proposals")
                 break
-            # ``ask`` has made the proposals of these workers, too.
+            # ``ask`` has also computed the proposals of silent workers.
             foreseen = len(_silent(trial, view))
             self._pace = max(_PACE, (time.perf_counter() - begin) / (1 + foreseen))
             published, values = values, union.internals(found.vector)
@@ -299,7 +299,7 @@ class ProposerSampler(SeededSampler):
             union, proposal = found
             rng = self._streams.generator("unasked", trial.number)
             value = union.values(proposal.vector, rng)[name]
-            # All others are the other sampler's to decide.
+            # The other sampler decides all other parameters.
             internal = {name: float(distribution.to_internal_repr(value))}
             _private.write_proposal(study, trial, internal | proposed)
             return value
@@ -314,8 +314,8 @@ class ProposerSampler(SeededSampler):
     ) -> Any:
         """The joint proposal's value of a parameter that was not in the search space.
 
-        It is published as the objective asks for it: the name, the order of the choices or the
-        steps that were proposed may be others. ``ABSENT`` if there is none.
+        ``ABSENT`` if there is none. The value is published as the objective asks for it: the
+        proposal may have another name, order of choices or steps.
         """
         # The memory may write it without the prefix of a step, or as another interface does.
         written = {new: known for known, new in spelling([name], asked.foretold, 1).items()}
@@ -325,7 +325,7 @@ class ProposerSampler(SeededSampler):
         if known == name and name in asked.moving:
             found = self._at_position(study, trial, name, distribution, value)
         else:
-            # A share is not the nearest count.
+            # A share such as 0.5 must not become the nearest count.
             kind = int if isinstance(distribution, IntDistribution) else float
             found = value_in(distribution, value, nearest=type(value) is kind)
         if found is not ABSENT:
@@ -345,7 +345,8 @@ class ProposerSampler(SeededSampler):
     ) -> Any:
         """The value at a proposed position in a range.
 
-        If all else is decided, a value that makes a configuration which no trial has is preferred.
+        If it decides the last open parameter, values near by that make a new configuration are
+        preferred.
         """
         taken: set[float] = set()
         if _private.read_positions(trial).keys() <= trial.params.keys() | {name}:
@@ -410,15 +411,15 @@ class ProposerSampler(SeededSampler):
             )
 
     def _warn_of_unasked(self, study: Study, view: View) -> None:
-        """Warn, once for each name, of what was declared and no trial has asked for."""
+        """Warn, once for each name, of declared parameters that no trial has asked for."""
         if len(view.columns) < _ENOUGH:
             return
         varied = view.columns.distributions.keys()
         given = ("search_space", self._search_space.keys()), ("ordinal", self._ordinal.keys())
         for argument, declared in given:
             for name in sorted(declared - varied):
-                # Of those with one value columns have no distribution. The first row nearly always
-                # has them: all rows are read only for a warning.
+                # Columns have no distribution of a parameter with one value. The first row nearly
+                # always has its value: all rows are read only for a warning.
                 if any(name in row.constants for row in view.columns):
                     continue
                 asked = varied | {known for row in view.columns for known in row.constants}
@@ -436,7 +437,7 @@ class ProposerSampler(SeededSampler):
 
 
 def _silent(trial: FrozenTrial, view: View) -> list[int]:
-    """Lower numbers of running trials that have no published proposal yet."""
+    """Numbers below the trial's of running trials without a published proposal."""
     window = range(trial.number - MOST_ASKING, trial.number)
     return [row.number for row in view.running if not row.values and row.number in window]
 

@@ -45,8 +45,8 @@ def optimizer(
 
     Args:
         sampler: A sampler class or another factory that takes ``seed=``; the name of a class of
-            ``optuna.samplers`` or of this package; or an instance, of which every search uses
-            a deep copy: it keeps its own seed, whatever that of the replay is.
+            ``optuna.samplers`` or of this package; or an instance. Every search uses a deep copy
+            of the instance, with its own seed, not the seed of the replay.
         pruner: Stops evaluations; None never does. The name of a class of ``optuna.pruners``
             means that class with its defaults.
         name: Label in the results.
@@ -105,7 +105,7 @@ def _start(sampler: BaseSampler | Factory, pruner: BasePruner, problem: Problem)
     with quiet(logging.ERROR):
         study = optuna.create_study(
             sampler=sampler,
-            pruner=copy.deepcopy(pruner),  # pruners keep what they know of a study
+            pruner=copy.deepcopy(pruner),  # pruners cache facts of a study
             study_name=f"replay {problem.seed}",  # by which ``HyperbandPruner`` draws brackets
         )
     return OptunaSearch(study, problem.space, problem.steps)
@@ -126,7 +126,7 @@ class OptunaSearch:
             return Proposal(suggest(trial, self.space), token=trial)
 
     def report(self, proposal: Proposal, step: float, loss: float) -> bool:
-        """Report to the pruner; steps that are not whole numbers, as Optuna's are, are counted."""
+        """Report to the pruner; the index of the step if not all steps are whole numbers."""
         trial: Trial = proposal.token
         whole = all(s.is_integer() for s in self.steps)
         trial.report(loss, int(step) if whole else self.steps.index(step))

@@ -44,7 +44,7 @@ class CostOptions(SamplerOptions, total=False):
 
 
 _STARTUP = "n_startup_trials"  # called ``n_startup`` in the recipes
-#: Arguments of other samplers that one does not take, and what there is in their place.
+#: Arguments of other samplers that a sampler does not take, and what to use instead.
 _OF_OPTUNA = NOT_OURS | {
     "cost": "AutoSampler(memory=..., cost=...) learns from earlier tasks and weighs costs",
     "constant_liar": "running trials always count",

@@ -1,4 +1,4 @@
-"""What samplers share: a seed, as the pruner has one, the measured time and caches of studies."""
+"""Base classes of samplers and the pruner: seed, measured time and caches of studies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _logger = get_logger("optuna.automl_plugins")
 
 _MAX_STUDIES = 16  # studies remembered by one sampler, each with all of its trials
 _MAX_TRIALS = 1024  # trials remembered: where another process tells, nothing takes them out
-#: Arguments of Optuna's own samplers that none of ours needs, and what there is in their place.
+#: Arguments of Optuna's own samplers that none of ours takes, and what to use instead.
 NOT_OURS = {
     "constraints_func": "constraints are set in the objective: trial.set_constraint (Optuna 5)"
 }
@@ -84,10 +84,10 @@ class SeededSampler(Seeded, BaseSampler):
 
     def __init__(self, seed: int | None) -> None:
         super().__init__(seed)
-        self._refused: Cache[_private.StudyKey, bool] = Cache()  # with a ValueError, by a trial
+        self._refused: Cache[_private.StudyKey, bool] = Cache()  # a trial raised a ValueError
         self._overheads: Cache[tuple[Any, ...], float] = Cache()  # seconds, see ``_clocked``
-        self._unstored: Cache[_private.StudyKey, bool] = Cache()  # of which seconds were lost
-        # Of the thread that proposes; nested, if its proposer runs a study by the same sampler.
+        self._unstored: Cache[_private.StudyKey, bool] = Cache()  # seconds were lost
+        # Held by the thread that proposes. Its proposer may run a study by the same sampler.
         self._turn = RLock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -109,9 +109,9 @@ class SeededSampler(Seeded, BaseSampler):
         Samplers are called within the objective, where ``catch=`` of ``Study.optimize`` holds: a
         setting that does not fit the study would fail each trial. This event is outside of it.
         """
-        # Of a trial whose values are all held no more time is measured.
+        # If all values of the trial are held, no more time is measured.
         self._overheads[_moment(study, trial)] = 0.0
-        # The sampler inside an arm gets the event within the objective, which ends the trial.
+        # Inside an arm this is called within the objective, where an error ends the trial anyway.
         within = isinstance(study, _private.ArmStudy)
         if self._refused.pop(_private.study_key(study), False) and not within:
             try:
@@ -123,7 +123,7 @@ class SeededSampler(Seeded, BaseSampler):
 
     @abstractmethod
     def _check_settings(self, study: Study, trial: FrozenTrial) -> None:
-        """Raise the ValueError that each trial of the study gets; nothing if there is none."""
+        """Raise the ValueError that each trial of the study would raise, if there is one."""
 
     @contextmanager
     def _clocked(self, study: Study, trial: FrozenTrial) -> Iterator[None]:
@@ -150,11 +150,11 @@ class SeededSampler(Seeded, BaseSampler):
         """
         overhead = self._overheads.pop(_moment(study, trial), None)
         if overhead is None:
-            # Another object asked for the trial. That it was failed by hand, after its worker
-            # died, says nothing of its seconds.
+            # Another object proposed the trial. Its seconds stay unknown, for example if it was
+            # failed by hand after its worker died.
             if not _private.has_overhead(trial):
                 return
-            overhead = 0.0  # a retried trial has the attributes of the one that died
+            overhead = 0.0  # replaces the dead trial's, which a retry copies
         try:
             _private.write_overhead(study, trial, overhead)
         except Exception as error:  # of any storage
@@ -186,5 +186,5 @@ def check_parameter(name: Any) -> None:
 
 
 def _moment(study: Study, trial: FrozenTrial) -> tuple[Any, ...]:
-    """A key of a trial that is the same for every object of its study: one may ask, one tell."""
+    """Key of a trial, equal for all ``Study`` objects of a study: one may ask, another tell."""
     return study.study_name, trial.number, trial.datetime_start

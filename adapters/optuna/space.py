@@ -59,7 +59,7 @@ _MOST_LISTED = 1000
 
 @np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
 def read_space(search_space: Any) -> tuple[ConfigurationSpace, dict[str, BaseDistribution]]:
-    """Distributions by name or a ``ConfigurationSpace`` in both forms; TypeError for others."""
+    """A search space in both forms, given in one of them; TypeError for anything else."""
     if isinstance(search_space, ConfigurationSpace):
         return search_space, distributions_of(search_space)
     distributions = check_space(search_space, or_else=", or a ConfigurationSpace")
@@ -80,7 +80,7 @@ def is_space(thing: Any) -> bool:
 def check_space(search_space: Any, *, or_else: str = "") -> dict[str, BaseDistribution]:
     """A copy of the distributions that are given; empty for None.
 
-    TypeError for anything but distributions by name; ``or_else`` says what is legal, too.
+    Raises TypeError for anything but distributions by name; its message names ``or_else``, too.
     """
     if search_space is None or search_space == {}:
         return {}
@@ -112,7 +112,7 @@ def distributions_in(trials: Iterable[FrozenTrial]) -> dict[str, BaseDistributio
 def are_equal(first: BaseDistribution, second: BaseDistribution) -> bool:
     """Whether two distributions are equal.
 
-    Optuna looks at each choice in Python, which takes 40 ms for 10 000 of them.
+    Faster than Optuna's ``==``, which takes 40 ms for 10 000 choices.
     """
     if type(first) is type(second) is CategoricalDistribution and first.choices == second.choices:
         return True
@@ -140,7 +140,7 @@ def space_of_trials(trials: Sequence[FrozenTrial]) -> ConfigurationSpace | None:
     if not distributions:
         return None
     space, _ = read_space(distributions)
-    # Others may have ended before they asked for all of their parameters.
+    # Other trials may have ended before they asked for all of their parameters.
     complete = [t.params for t in trials if t.state == TrialState.COMPLETE]
     values = {
         name: np.array([internal_of(d, p[name]) if name in p else math.nan for p in complete])
@@ -150,7 +150,7 @@ def space_of_trials(trials: Sequence[FrozenTrial]) -> ConfigurationSpace | None:
     for rule in infer_rules(values, distributions):
         parent, known = space[rule.parent], parent_values(rule, distributions[rule.parent])
         legal = [value for value in known if parent.legal_value(value)]
-        # The range of the parent may have moved, and one that has a single value has no order.
+        # The range of the parent may have moved, and a parent with a single value has no order.
         if legal and (rule.relation == "in" or not isinstance(parent, Constant)):
             found.append(as_condition(space, rule, legal))
     space.add(found)
@@ -296,7 +296,7 @@ def value_in(distribution: BaseDistribution, value: Any, *, nearest: bool = Fals
 
 
 def stored_choices(distribution: CategoricalDistribution) -> list[int]:
-    """The number that Optuna stores for each choice: of equal ones (1, 1.0, True) the first's."""
+    """The index that Optuna stores for each choice; equal ones (1, 1.0, True) share the first."""
     choices = distribution.choices
     # Optuna looks for each choice from the first on: 2 s for 10 000 of them.
     if all(isinstance(choice, str) for choice in choices) and len(set(choices)) == len(choices):

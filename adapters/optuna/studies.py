@@ -60,7 +60,7 @@ StudySource = Study | BaseStorage | str
 
 
 def studies_in(source: StudySource | Iterable[StudySource]) -> list[Study]:
-    """The studies of a source, or of several, those of a storage by name.
+    """The studies of one source or several; studies of a storage are sorted by name.
 
     TypeError for anything else, ValueError for a storage that does not exist or cannot be read.
     """
@@ -102,7 +102,7 @@ def reading(what: str) -> Iterator[None]:
     except (ImportError, OSError):  # no driver, no such file: they say so themselves
         raise
     except Exception as error:  # of Optuna, SQLAlchemy, a driver, or a journal of anything
-        # Our own messages; a line of a damaged journal is a ValueError, too.
+        # Our own messages pass; a damaged line of a journal raises a ValueError, too.
         if isinstance(error, ValueError) and not isinstance(error, json.JSONDecodeError):
             raise
         # Optuna's message only says that a commit failed, and SQLAlchemy's repeats the statement;
@@ -117,7 +117,7 @@ def reading(what: str) -> Iterator[None]:
 def owns(source: str) -> bool:
     """Whether a text may be a storage: an address, or a journal file.
 
-    An empty file is one only if it is called ``.log``.
+    An empty file counts only if its name ends with ``.log``.
     """
     if "://" in source:
         return True
@@ -130,10 +130,11 @@ def owns(source: str) -> bool:
 def open_storage(source: str) -> BaseStorage | str:
     """The storage at an address or in a journal file, as Optuna takes it.
 
-    Optuna makes its tables in every database that it opens, so one without them is not opened:
-    one without any table is a storage without studies. See ``tables_of`` for what is raised.
+    Optuna creates its tables in every database that it opens, so a database without them is not
+    opened: if it has no table, an empty storage is returned, else ValueError is raised. See
+    ``tables_of`` for further errors.
     """
-    check_exists(source)  # first, for SQLite makes a file that is not there
+    check_exists(source)  # first, because SQLite creates a missing file
     if "://" not in source:
         path = as_path(source)
         if path.is_file() and _is_journal(path):
@@ -169,7 +170,7 @@ def _is_journal(path: Path) -> bool:
         return False
 
 
-# --- its log --------------------------------------------------------------------------------
+# --- Optuna's log ---------------------------------------------------------------------------
 
 
 def quiet(level: int = logging.WARNING) -> AbstractContextManager[None]:

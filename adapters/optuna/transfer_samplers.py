@@ -54,12 +54,12 @@ class TransferSampler(ProposerSampler):
     is an uninformative source (fewer than two complete trials, equal losses, the same runs as
     another). If the objective has no parameter in common with the sources, on any branch, a
     warning is logged and the fallback of the recipe proposes: the committee without a memory for
-    ``AutoSampler``, GBQR for the others. That ``"auto"`` finds no learner is no warning.
+    ``AutoSampler``, GBQR for the others. If ``"auto"`` finds no learner, there is no warning.
 
     Args:
         memory: See ``TSTSampler``; None is legal unless it is ``required``.
         recipe: Makes the proposer, given the memory of a study and the recipe's own options.
-        options: Arguments of the sampler; ``sources``, the earlier name of ``memory``, too.
+        options: Arguments of the sampler, also ``sources``, the earlier name of ``memory``.
         required: Whether a memory is required.
     """
 
@@ -83,10 +83,10 @@ class TransferSampler(ProposerSampler):
         self._sources = sources = read_sources(memory, of_recipe.pop("task", None))
         # Meta-features are computed here once, not for the memory of each study.
         self._recipe = partial(recipe, **describe_options(of_recipe))
-        # By study, for each is left out of its own memory.
+        # By study, because each study is left out of its own memory.
         self._adapted: Cache[_private.StudyKey, Proposer] = Cache()
         super().__init__(self._recipe(sources.memory), foresight=sources.foresight, **of_sampler)
-        if self._search_space:  # raises a MemoryMismatch if the memory has nothing in it
+        if self._search_space:  # raises a MemoryMismatch if the memory shares no parameter
             known = self._search_space, sources.foresight.rules({}, self._search_space)
             # A first trial has the same space, to which the memory is aligned by then.
             space = self._declared.get(
@@ -122,10 +122,10 @@ class AutoSampler(TransferSampler):
             a ``MetaDataset``, or the name of a bundled memory (more under ``TSTSampler``).
             ``"auto"`` takes the bundled memory of a learner if the objective asks for at least
             two of its hyperparameters, by their names in the learner's library, and if these are
-            at least half of all; the log names it. A search among several algorithms is of no
-            learner: where there is a choice that the learner has not, the memory waits until two
-            of its options are complete. Without ``search_space`` the names are known from the
-            second trial on. None for a search without a memory.
+            at least half of all; the log names it. A search among several algorithms has no
+            learner: if there is a choice that the learner does not have, the memory waits until
+            two of its options, or three trials, are complete. Without ``search_space`` the names
+            are known from the second trial on. None for a search without a memory.
         cost: See ``ProposerSampler``. If given, the gain is divided by the predicted seconds.
 
     Raises:

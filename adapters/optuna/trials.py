@@ -28,10 +28,10 @@ from .space import are_equal
 Cost = str | Callable[[FrozenTrial], float | None] | None
 
 SECONDS = "seconds"
-"""User attribute with the seconds of a trial, where they differ from its duration."""
+"""User attribute with the seconds of a trial, if they differ from its duration."""
 
-# A range that has been edited changes less often. Before that many changes, values proposed for a
-# range that moves often miss it and are sampled independently, with warnings.
+# A range that the user edits changes less often. Until a range counts as moving, values proposed
+# for it often miss it and are sampled independently, with warnings.
 _CHANGES, _WITHIN = 4, 10
 
 STATES = {
@@ -39,7 +39,7 @@ STATES = {
     Status.PRUNED: TrialState.PRUNED,
     Status.FAILED: TrialState.FAIL,
 }
-"""State of a finished trial; all others are running."""
+"""Optuna's states of finished trials; trials in other states count as running."""
 
 _STATUS = {state: status for status, state in STATES.items()}
 
@@ -122,7 +122,7 @@ def _seconds(trial: FrozenTrial) -> float:
     passed = math.nan
     stale = trial.state == TrialState.FAIL and _private.ended_elsewhere(trial)
     if trial.duration is not None and not stale:
-        # From the start of the trial on, so the time of our proposal is in it.
+        # The duration begins before the proposal, so the sampler's time is subtracted.
         passed = trial.duration.total_seconds() - _private.read_overhead(trial)
     return as_seconds(trial.user_attrs.get(SECONDS), passed)
 
@@ -179,12 +179,12 @@ class StudyColumns(Columns[StudyTrial]):
 
     def _append(self, new: list[StudyTrial]) -> None:
         super()._append(new)
-        # Copied first, for the shorter columns share them.
+        # Copied first, because the shorter columns share them.
         self.distributions, self._changes = dict(self.distributions), dict(self._changes)
         for trial in new:
             for name, distribution in trial.distributions.items():
                 n, changes = self._changes.get(name, (0, ()))
-                # With the last trial that asked for it; the first one changes nothing.
+                # Compared with the last trial that asked for it; the first one changes nothing.
                 if not are_equal(self.distributions.get(name, distribution), distribution):
                     # The last few are enough to see whether they are close together.
                     changes = (*changes, n)[-_CHANGES:]
