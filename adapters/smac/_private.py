@@ -44,13 +44,13 @@ _logger = logging.getLogger("smac.automl_plugins")
 #: Seconds to wait for Dask to restart a worker when there is none.
 _PATIENCE = 300
 
-#: How the origins of configurations begin that come after the initial design.
+#: Beginnings of the origins of configurations that come after the initial design.
 _SEARCHED = ("Proposer: ", "Acquisition Function Maximizer", "Random Search")
 
 _WARNINGS: tuple[tuple[type[Warning], str], ...] = (
     # AbstractInitialDesign.meta calls Configuration.get_dictionary
     (DeprecationWarning, "Please use `dict"),
-    # LocalSearch logs the mean duration of evaluations of which there may be none
+    # LocalSearch logs the mean duration of evaluations, even if there are none
     (RuntimeWarning, "Mean of empty slice"),
     (RuntimeWarning, "invalid value encountered in scalar divide"),
 )
@@ -67,14 +67,14 @@ def space_of(model: AbstractModel) -> ConfigurationSpace:
 
 
 class Model(AbstractModel):
-    """A model for spaces whose types SMAC cannot compute: those with a normal or beta child."""
+    """A model also for spaces whose types SMAC cannot compute: with a normal or beta child."""
 
     def __init__(self, configspace: ConfigurationSpace, *args: Any, **options: Any) -> None:
         try:
             super().__init__(configspace, *args, **options)
         except ValueError:
-            # Without conditions SMAC knows the types, of which it only checks the number here.
-            # The space itself is kept, for acquisition functions sample from it.
+            # Without conditions SMAC can compute the types; here it only checks their number.
+            # The space itself is kept, because acquisition functions sample from it.
             unconditional = ConfigurationSpace()
             unconditional.add(configspace.values())
             super().__init__(unconditional, *args, **options)
@@ -108,7 +108,7 @@ class Selector(ConfigSelector):
 
     @property
     def initial_configurations(self) -> list[Configuration]:
-        """Those of the initial design, which come first."""
+        """The configurations of the initial design, which come first."""
         return self._initial_design_configs
 
     @property
@@ -123,7 +123,7 @@ class Selector(ConfigSelector):
         self._call_callbacks_on_start()
 
     def end(self, config: Configuration) -> None:
-        """Tell the callbacks which one was found."""
+        """Tell the callbacks which configuration was found."""
         self._call_callbacks_on_end(config)
 
 
@@ -133,7 +133,7 @@ class Facade(HyperparameterOptimizationFacade):
     def _get_optimizer(self) -> SMBO:
         if isinstance(self._runner, DaskParallelRunner):
             self._runner = DaskRunner.replacing(self._runner)
-        # Made here, for the constructor of SMAC calls this method.
+        # Made here, because SMAC's constructor calls this method.
         self._asked: list[TrialInfo] = []
         return _Loop(
             self._asked,
@@ -145,7 +145,7 @@ class Facade(HyperparameterOptimizationFacade):
         )
 
     def ask(self) -> TrialInfo:
-        """SMAC's next trial; whoever asks for it evaluates it."""
+        """SMAC's next trial; the caller evaluates it."""
         self._asked.append(trial := super().ask())
         return trial
 
@@ -153,30 +153,30 @@ class Facade(HyperparameterOptimizationFacade):
 class _Loop(SMBO):
     """SMAC's loop, except that interruptions lose nothing.
 
-    * Trials that were interrupted come first; SMAC leaves them running. Those that were ``asked``
-      for, or that workers of Dask still run, have not been interrupted.
+    * Trials that were interrupted come first; SMAC leaves them running. Trials that were ``asked``
+      for, or that workers of Dask still run, do not count as interrupted.
     * A search that was interrupted while it looked for a configuration looks again; SMAC ends it.
     * A run continues also with other limits or workers, in a folder that was moved, and after its
       memory has changed (see ``continuing``); SMAC asks at the keyboard what to do with it.
     """
 
     def __init__(self, asked: list[TrialInfo], **parts: Any) -> None:
-        # First, for SMAC's constructor calls ``reset`` where it continues a run.
+        # First, because SMAC's constructor calls ``reset`` if it continues a run.
         self._asked = asked
         self._again: list[TrialInfo] = []
         self._interrupted = False  # while it looked for a configuration
         super().__init__(**parts)
-        self._trials = self._trial_generator  # that of the intensifier, without ``_take``
+        self._trials = self._trial_generator  # the intensifier's, without ``_take``
 
     def _initialize_state(self) -> None:
         """Continue the run in the folder if ``continuation`` allows it; else as SMAC does."""
         scenario, found = self._scenario, None
         if not self._overwrite and self.exists(folder := scenario.output_directory):
             known = Scenario.load(folder)
-            # SMAC writes numbers of numpy, as a default may be, and cannot compare them.
+            # SMAC can write numbers of numpy, such as a default, but cannot compare them.
             scenario.meta.update(json.loads(json.dumps(scenario.meta, cls=NumpyEncoder)))
-            # Saving also writes the space, which what SMAC compares leaves out. A space that was
-            # pickled does not equal the stored one before it is written and read as that was.
+            # Spaces are compared here: ``save`` writes the space, but SMAC does not compare it. A
+            # pickled space equals the stored one only after it has been written and read, too.
             written = ConfigurationSpace.from_serialized_dict(
                 scenario.configspace.to_serialized_dict()
             )
@@ -185,7 +185,7 @@ class _Loop(SMBO):
                 found = continuation(scenario, known)
             if found is not None:
                 scenario.meta[BEGUN] = found.begun
-                # Else SMAC, which compares them again, asks at the keyboard.
+                # Saved, because SMAC compares them again, and asks at the keyboard if they differ.
                 if scenario != known:
                     scenario.save()
         super()._initialize_state()
@@ -202,7 +202,7 @@ class _Loop(SMBO):
 
     @property
     def remaining_trials(self) -> int:
-        """SMAC's number, and the interrupted trials, which SMAC counts as submitted."""
+        """SMAC's number plus the interrupted trials, which SMAC counts as submitted."""
         return super().remaining_trials + len(self._again)
 
     def reset(self) -> None:
@@ -215,10 +215,10 @@ class _Loop(SMBO):
         self._again.clear()
 
     def ask(self) -> TrialInfo:
-        """That of SMAC."""
+        """SMAC's next trial, also after an interruption."""
         intensifier = self._intensifier
         if self._interrupted:
-            if _is_closed(intensifier.config_generator):  # it is made anew when this is set
+            if _is_closed(intensifier.config_generator):  # SMAC's setter makes a new one
                 intensifier.config_selector = intensifier.config_selector
             self._trials = iter(intensifier)
             self._trial_generator = chain(self._take(), self._trials)
@@ -229,8 +229,8 @@ class _Loop(SMBO):
         except (StopIteration, ConfigurationSpaceExhaustedException):
             raise
         except BaseException:
-            # An exception closes the generators that it passes: to SMAC they look exhausted.
-            # That of a callback passes none.
+            # An exception closes the generators that it passes: to SMAC they look exhausted. An
+            # exception of a callback passes none.
             self._interrupted = _is_closed(self._trials)
             # Hyperband has counted the bracket that the selector was about to fill.
             if isinstance(intensifier, Hyperband) and _is_closed(intensifier.config_generator):
@@ -249,8 +249,8 @@ class _Loop(SMBO):
         super().tell(info, value, save)
 
     def optimize(self, **options: Any) -> Configuration | list[Configuration]:
-        """That of SMAC."""
-        if not self._intensifier.uses_cutoffs:  # which a run history does not store
+        """Evaluate the interrupted trials, then continue as SMAC does."""
+        if not self._intensifier.uses_cutoffs:  # a run history does not store cutoffs
             runner = self._runner
             others = [*self._asked, *(runner.submitted if isinstance(runner, DaskRunner) else [])]
             running = self._runhistory.get_running_trials()
@@ -259,7 +259,7 @@ class _Loop(SMBO):
         return super().optimize(**options)
 
     def validate(self, config: Configuration, *, seed: int | None = None) -> Any:
-        """The mean cost, as in SMAC, but it waits for the workers of Dask, which SMAC does not."""
+        """The mean cost, as in SMAC; unlike SMAC this waits for the workers of Dask."""
         if not isinstance(self._runner, DaskRunner):
             return super().validate(config, seed=seed)
         seed = self._scenario.seed if seed is None else seed
@@ -277,10 +277,10 @@ def _is_closed(generator: Iterator[Any]) -> bool:
 
 
 class _Surviving:
-    """A worker whose trials are crashed ones, too, if they raise what is no ``Exception``.
+    """A worker whose trials also count as crashed if they raise a ``BaseException``.
 
-    Dask never ends the future of a trial that panics, in a Rust library for example; one that
-    calls ``sys.exit()`` would end the worker, and then three more that Dask gives it to.
+    Dask never ends the future of a trial that panics, in a Rust library for example. A trial that
+    calls ``sys.exit()`` would end the worker, and then three more on which Dask retries it.
     """
 
     def __init__(self, runner: AbstractRunner) -> None:
@@ -288,7 +288,7 @@ class _Surviving:
         self.run = runner.run
 
     def run_wrapper(self, trial_info: TrialInfo, **data: Any) -> tuple[TrialInfo, TrialValue]:
-        """That of the worker, see ``AbstractRunner``."""
+        """Run a trial, see ``AbstractRunner``."""
         began = time.time()
         try:
             return self._runner.run_wrapper(trial_info, **data)
@@ -315,9 +315,9 @@ class DaskRunner(DaskParallelRunner):
     """SMAC's runner on Dask, except that a trial that killed its worker counts as crashed.
 
     SMAC's own runner ends the search with Dask's ``KilledWorker`` and leaves the trial running,
-    waits without end for one that raises what is no ``Exception``, gives new workers five seconds
-    to start, and at the end of Python closes its client after Dask has closed it, which takes a
-    minute.
+    waits without end for a trial that raises a ``BaseException`` (see ``_Surviving``), gives new
+    workers five seconds to start, and at the end of Python closes its client after Dask has closed
+    it, which takes a minute.
     """
 
     @classmethod
@@ -334,7 +334,7 @@ class DaskRunner(DaskParallelRunner):
         atexit.register(_close, weakref.ref(new))
         return new
 
-    _submitted: dict[Any, tuple[TrialInfo, float]]  # by the key of their future: trial, time
+    _submitted: dict[Any, tuple[TrialInfo, float]]  # by key of the future: trial, Unix time
 
     @property
     def submitted(self) -> list[TrialInfo]:
@@ -345,7 +345,7 @@ class DaskRunner(DaskParallelRunner):
 
     @property
     def meta(self) -> dict[str, Any]:
-        """That of SMAC's own runner, so that each can continue a run of the other."""
+        """The ``meta`` of SMAC's own runner, so that each can continue a run of the other."""
         return {"name": DaskParallelRunner.__name__}
 
     def submit_trial(self, trial_info: TrialInfo, **data: Any) -> None:
@@ -359,8 +359,8 @@ class DaskRunner(DaskParallelRunner):
             self._process_pending_trials()
         if self.count_available_workers() <= 0:
             self._client.wait_for_workers(1, timeout=_PATIENCE)
-        # Not that of SMAC, which counts the workers once more and raises if the last one has died
-        # since; Dask holds the trial until there is one.
+        # Not by SMAC's method, which counts the workers once more and raises if the last one has
+        # died since; Dask holds the trial until there is a worker.
         trial = self._client.submit(self._single_worker.run_wrapper, trial_info=trial_info, **data)
         self._pending_trials.append(trial)
         self._submitted[trial.key] = trial_info, time.time()

@@ -1,4 +1,4 @@
-"""How SMAC knows a run again: what is stored of its parts, and what may differ in it."""
+"""How SMAC recognises a run: what it stores of its parts, and what may differ in a new facade."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ADVISED = (*_SIZES, "additional_configs", "meta_features")
 
 
 class Continuation(NamedTuple):
-    """How a run is continued whose scenario is not that of its file."""
+    """How to continue a run whose scenario differs from the one in its file."""
 
     begun: dict[str, Any]  # see ``begun_with``
     resized: bool = False  # its initial design has another size, which follows from the limits
@@ -41,12 +41,12 @@ class Continuation(NamedTuple):
 
 
 def continuation(scenario: Scenario, known: Scenario) -> Continuation | None:
-    """How the run of ``known`` is continued; None if more differs than may.
+    """How ``scenario`` continues the run of ``known``; None if too much differs.
 
-    Limits, the number of workers and the folder may, and what follows from limits or from a
-    memory. A run keeps the suggestions with which it began: others would come in addition to those
-    that have been evaluated. If one of the two runs on Dask, as with ``dask_client=`` whatever
-    ``n_workers`` is, the code of the objective is not compared: SMAC does not store it for Dask.
+    Limits, the number of workers and the folder may differ, and entries that follow from limits or
+    from a memory. A run keeps the suggestions with which it began: new ones would be evaluated in
+    addition. If one of the two runs on Dask (with ``dask_client=`` even one worker does), the code
+    of the objective is not compared: SMAC does not store it for Dask.
     """
     compared = [_compared_of(one) for one in (scenario, known)]
     runners = [one["_meta"].get("runner") for one in compared]
@@ -84,7 +84,7 @@ def design_of(scenario: Scenario) -> dict[str, Any]:
 
 
 def _compared_of(scenario: Scenario) -> dict[str, Any]:
-    """What SMAC compares of a scenario, but what is in ``_MAY_DIFFER`` and its initial design."""
+    """The entries that SMAC compares, without ``_MAY_DIFFER`` and the initial design."""
     compared = Scenario.make_serializable(scenario)
     for name in _MAY_DIFFER:
         del compared[name]
@@ -98,16 +98,16 @@ def _compared_of(scenario: Scenario) -> dict[str, Any]:
 
 def _is_resized(new: Mapping[str, Any], first: Mapping[str, Any]) -> bool:
     """Whether two designs differ only in their sizes."""
-    # As many as both have: the smaller design begins as the larger one does.
+    # As many as both have: the larger design must begin with the smaller one.
     pairs = zip(_suggested(new), _suggested(first), strict=False)
     return _agree(new, first, _SIZES) and all(a == b for a, b in pairs)
 
 
 def _is_advised_anew(new: Mapping[str, Any], first: Mapping[str, Any]) -> bool:
-    """Whether two designs differ only in what they have from a memory."""
+    """Whether two designs differ only in entries that follow from a memory."""
     if not ("suggestions" in new and "suggestions" in first and _agree(new, first, _ADVISED)):
         return False
-    # Those of the task are computed only if the memory has meta-features.
+    # Meta-features of the task are computed only if the memory has meta-features.
     described = [design.get("meta_features") for design in (new, first)]
     if all(described) and described[0] != described[1]:
         return False
@@ -134,7 +134,7 @@ def _configurations(design: Mapping[str, Any]) -> list[Any]:
 
 
 def _rebuild(design: Mapping[str, Any], space: ConfigurationSpace) -> list[Configuration]:
-    """Its configurations, with their origins; ValueError if one is not of the space."""
+    """Configurations of a stored design, with origins; ValueError if one is not of the space."""
     suggested, usual = _suggested(design), design.get("default_configs", ())
     found = []
     for values in _configurations(design):
@@ -158,8 +158,8 @@ _SHORT = 20  # longest list whose entries are described one by one
 def describe(part: Any, depth: int = _DEPTH) -> Any:
     """Class names and settings of a part, as builtins that JSON keeps.
 
-    The name of a run is a hash of it, so it must be reproducible. For large data, such as the
-    tasks of a memory, it has their number only, and of a store, which grows, nothing: change the
+    The name of a run is a hash of it, so it must be reproducible. It contains only the number of
+    large data, such as many tasks of a memory, and nothing of a store, which grows: change the
     name of the scenario if a run must not be continued with other data.
     """
     part = part.item() if isinstance(part, np.generic) else part

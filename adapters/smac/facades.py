@@ -59,10 +59,10 @@ class GBQRFacade(Facade):
       configurations.
     * ``config_selector``: a ``ProposerConfigSelector`` with any other proposer, or one of SMAC's.
     * ``model``, ``acquisition_function``, ``acquisition_maximizer``, ``runhistory_encoder``: with
-      any of them SMAC's own ``ConfigSelector`` chooses, which does not see running trials. It has
-      a new model for each configuration, SMAC's facades for every eighth, and takes several times
-      as long as they do (``config_selector=ConfigSelector(scenario)`` beside it fits for every
-      eighth). The others of the four are those of ``get_model`` and so on, the initial design is
+      any of them SMAC's own ``ConfigSelector`` chooses, which does not see running trials. It fits
+      a model for each configuration, so it takes several times as long as SMAC's facades, which
+      fit one for every eighth; add ``config_selector=ConfigSelector(scenario)`` to do the same.
+      ``get_model`` and so on return those of the four that are not given; the initial design is
       SMAC's (Sobol points).
     * ``callbacks``, ``logging_level``, ``overwrite``, ``dask_client``: as in every facade.
 
@@ -70,12 +70,11 @@ class GBQRFacade(Facade):
 
     After an interruption, ``optimize`` of the same facade, or of a new one with
     ``overwrite=False``, first evaluates the trials that were running, unless the scenario has
-    cutoffs; not those that ``ask`` of the same facade returned. A new facade continues the run of
-    a scenario with the same ``name`` also if its ``n_trials``, ``n_workers`` or limits of time are
-    others, with or without a ``dask_client``, or if its folder was moved; where one of the two
-    runs on Dask, another objective is not noticed. An initial design that has been evaluated stays
-    as it is, though its size may follow from the limits. One of a memory stays as the run began
-    it, though the memory may suggest others by then.
+    cutoffs; not those that ``ask`` of the same facade returned. A new facade also continues the
+    run of a scenario with the same ``name`` if its ``n_trials``, ``n_workers``, limits of time or
+    ``dask_client`` differ, or if its folder was moved; if one of the two runs on Dask, another
+    objective is not noticed. An initial design that has been evaluated is kept, even if new limits
+    give it another size. Suggestions of a memory are kept, even if the memory now has others.
 
     With several workers (of Dask) a trial that kills its process counts as crashed, and the search
     continues. Dask first retries it on three other workers, unless
@@ -125,7 +124,7 @@ class GBQRFacade(Facade):
         replaced = [name for name in _MODEL_PARTS if name in parts]
         self._refuse_unused(options, replaced if selector is None else ["config_selector"])
         if selector is None and not replaced:
-            # SMAC does it later, but a memory speaks when the selector is made.
+            # SMAC does it later, but a memory logs when the selector is made.
             setup_logging(parts.get("logging_level"))
             selector = self.get_config_selector(scenario, **options)
         if isinstance(selector, ProposerConfigSelector):
@@ -157,7 +156,7 @@ class GBQRFacade(Facade):
 
     @classmethod
     def _chooses_by(cls, part: str) -> bool:
-        """Whether a subclass has its own part, and no selector of its own that came later."""
+        """Whether ``get_<part>`` is of a more derived class than ``get_config_selector``."""
 
         def distance(name: str) -> int:
             return next(i for i, known in enumerate(cls.__mro__) if f"get_{name}" in vars(known))
@@ -166,7 +165,7 @@ class GBQRFacade(Facade):
 
     @classmethod
     def _take_own(cls, parts: dict[str, Any], names: Iterable[str], scenario: Scenario) -> None:
-        """Add the parts of these names that a subclass has its own ``get_...`` for, if missing."""
+        """Add the missing parts of these names for which a subclass has its own ``get_...``."""
         for name in names:
             make = getattr(cls, f"get_{name}")
             if name not in parts and make is not getattr(GBQRFacade, f"get_{name}"):
@@ -174,10 +173,10 @@ class GBQRFacade(Facade):
 
     @classmethod
     def check_parts(cls, parts: Mapping[str, Any]) -> None:
-        """Raise TypeError for an argument that the facade does not take, or a class of parts."""
+        """Raise TypeError for an argument that the facade does not take, or a class as a part."""
         refuse_foreign(cls.__name__, parts, [*_PARTS, *cls._options], _OF_SCENARIO)
         given = parts.get("callbacks")
-        listed = given if isinstance(given, list) else []  # a function makes those of a replay
+        listed = given if isinstance(given, list) else []  # in a replay a function makes them
         for name, part in [*parts.items(), *(("each of callbacks", one) for one in listed)]:
             if isinstance(part, type):
                 raise TypeError(
@@ -186,13 +185,13 @@ class GBQRFacade(Facade):
 
     @classmethod
     def _refuse_unused(cls, options: Mapping[str, Any], replacing: list[str]) -> None:
-        """Raise ValueError for ``options`` of a selector that others are ``replacing``."""
+        """Raise ValueError for ``options`` of a selector if any parts are ``replacing`` it."""
         # None and False are defaults that are passed on, as ``per_second`` of ``AutoFacade``.
         unused = [n for n, value in options.items() if value is not None and value is not False]
         if unused and replacing:
             raise ValueError(
                 f"{' and '.join(unused)} would not be used: {' and '.join(replacing)} given here"
-                " replaces what they are for. Give them to the selector:"
+                " replaces the selector that takes them. Give them to the selector:"
                 f" config_selector={cls.__name__}.get_config_selector(scenario,"
                 f" {', '.join(f'{name}=...' for name in unused)})."
             )
@@ -244,13 +243,13 @@ class GBQRFacade(Facade):
         max_ratio: float = 0.25,
         additional_configs: list[Configuration] | None = None,
     ) -> AbstractInitialDesign:
-        """Only ``additional_configs``, for GBQR fills the space itself; Sobol points if asked for.
+        """Only ``additional_configs``, as GBQR fills the space itself; Sobol points if asked for.
 
-        The arguments are those of SMAC's own facades.
+        The arguments are the same as in SMAC's own facades.
         """
         if n_configs is None:
             n_configs = n_configs_per_hyperparameter * len(scenario.configspace)
-        # A new list, for SMAC adds the default configuration to it.
+        # A new list, because SMAC adds the default configuration to it.
         more = check_configurations(additional_configs or [])
         if n_configs == 0:
             return RandomInitialDesign(scenario, n_configs=0, additional_configs=more)
@@ -275,8 +274,8 @@ class AutoFacade(GBQRFacade):
     tasks and a meta-learner as well, and the memory suggests the first configurations.
     ``facade.explain(best)`` says which member proposed, and how much each was trusted.
 
-    Parts can be replaced as in ``GBQRFacade``. Those that hand over to SMAC's own selector replace
-    the committee by one model: the given one, else that of ``GBQRFacade.get_model``.
+    Parts can be replaced as in ``GBQRFacade``. Parts that need SMAC's own selector replace the
+    committee by one model: the given one, else the model of ``GBQRFacade.get_model``.
 
     Args:
         scenario: The scenario, with one objective.
@@ -284,9 +283,9 @@ class AutoFacade(GBQRFacade):
         memory: The earlier tasks: a ``MetaDataset``, a ``MetaStore``, its path or address; named
             facades, folders, records of tasks and searches of other frameworks, one or several;
             these or run histories by name of their task; or the name of a bundled memory.
-            ``"auto"`` takes the bundled memory of a learner whose
-            hyperparameters, by their names in its library, the space has; the log names it. None
-            for none. Runs of the task with the name of the scenario are left out.
+            ``"auto"`` takes the bundled memory of the learner whose hyperparameters, by their
+            names in the learner's library, are in the space; the log names it. None for no
+            memory. Runs of the task with the name of the scenario are left out.
         per_second: Whether the gain is divided by the predicted seconds.
         **parts: See ``GBQRFacade``; and further arguments of ``get_config_selector``, which are
             those of ``automl_plugins.recipes.auto``, such as ``X=X, y=y``.
@@ -313,7 +312,7 @@ class AutoFacade(GBQRFacade):
         per_second: bool = False,
         **parts: Any,
     ) -> None:
-        # The default is nobody's wish, so it may go unused, see ``_refuse_unused``.
+        # The user did not give the default, so it may go unused, see ``_refuse_unused``.
         if not (isinstance(memory, str) and memory == AUTO):
             parts["memory"] = memory
         super().__init__(scenario, target_function, per_second=per_second, **parts)
@@ -381,7 +380,7 @@ def _complete(parts: dict[str, Any], scenario: Scenario) -> None:
     """Add missing parts for SMAC's own selector; ValueError if the given ones do not fit."""
     if "initial_design" not in parts:
         parts["initial_design"] = HyperparameterOptimizationFacade.get_initial_design(scenario)
-    # The missing parts follow from those given, for all three or none must know of seconds.
+    # Missing parts follow from given ones: either all three must use seconds, or none.
     if isinstance(parts.get("runhistory_encoder"), CostAndSecondsEncoder):
         parts.setdefault("acquisition_function", EIPerSecond())
     function = parts.get("acquisition_function")

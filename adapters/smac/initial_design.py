@@ -39,10 +39,10 @@ class MetaInitialDesign(AbstractInitialDesign):
 
     All suggestions are made on construction, so a memory that does not fit is refused there.
 
-    When a run is taken up again the memory may suggest others, because somebody has recorded into
-    it. ``GBQRFacade`` and ``AutoFacade`` then continue the run if its scenario has a name, and
-    keep the suggestions with which it began. SMAC's own facades ask at the keyboard, unless the
-    suggestions are made once and kept, see ``design``.
+    When a run is continued, the memory may suggest other configurations, because more has been
+    recorded into it. ``GBQRFacade`` and ``AutoFacade`` then continue the run if its scenario has a
+    name, and keep the suggestions with which it began. SMAC's own facades ask at the keyboard,
+    unless the suggestions are made once and kept, see ``design``.
 
     Args:
         scenario: The scenario; its ``configspace`` is matched with the memory by names.
@@ -52,12 +52,12 @@ class MetaInitialDesign(AbstractInitialDesign):
             ``Design``.
         X: The data of the task, from which meta-features are computed.
         y: Its target.
-        meta_features: Its meta-features instead. Without either all known tasks weigh the same.
-            They are part of ``meta``: a run that is to be continued needs the same ones.
+        meta_features: The task's meta-features, if X is not given. Without both all known tasks
+            weigh the same. They are part of ``meta``: to continue a run, give the same ones.
         design: A design of ``automl_plugins.meta``, its name, or the ``Design`` it has returned,
             such as the ``suggestions`` of another ``MetaInitialDesign``, which may be pickled.
-        mode: ``"add"``: suggestions, then the whole default design; ``"part"``: suggestions take
-            the first places of it; ``"replace"``: suggestions only.
+        mode: ``"add"``: suggestions, then the whole default design; ``"part"``: suggestions in
+            place of its first configurations; ``"replace"``: suggestions only.
         n_configs: Number of suggestions; None takes the size of the default design, half of it
             for ``"add"`` and ``"part"``, at most 25.
         default: The design that suggestions are added to or replace; None takes that of
@@ -68,7 +68,7 @@ class MetaInitialDesign(AbstractInitialDesign):
             trials are suggestions.
         additional_configs: Configurations that come last.
         seed: Seed of the default design; None takes the scenario's.
-        exclude: Names of tasks of the memory to leave out: this one itself, where its runs are
+        exclude: Names of tasks of the memory to leave out, such as the task itself if its runs are
             recorded into the same store.
 
     Attributes:
@@ -165,7 +165,7 @@ class MetaInitialDesign(AbstractInitialDesign):
 
     @property
     def meta(self) -> dict[str, Any]:
-        """What SMAC stores of the design; only builtins, for the name of a run is its hash."""
+        """What SMAC stores of the design; only builtins, as the name of a run is a hash of it."""
         return self._meta
 
     def select_configurations(self) -> list[Configuration]:
@@ -192,14 +192,15 @@ class KNNOptions(TypedDict, total=False):
 class KNNInitialDesign(MetaInitialDesign):
     """The best configuration of each of the k nearest tasks (Feurer 2015, auto-sklearn).
 
-    Nearest by L1 distance of meta-features, see ``automl_plugins.meta.knn``; without any, the
-    greedy portfolio. As in auto-sklearn they replace the default design. It takes k = 25 whatever
-    the budget; here they are no more than a quarter of the trials unless you say so.
+    Tasks are nearest by L1 distance of meta-features, see ``automl_plugins.meta.knn``; without
+    meta-features the design is the greedy portfolio. As in auto-sklearn the suggestions replace
+    the default design. auto-sklearn takes k = 25 for any budget, here at most a quarter of the
+    trials are suggestions, unless ``k`` or ``max_ratio`` is given.
 
     Args:
         scenario: The scenario.
-        memory: As ``MetaInitialDesign`` takes it: such as a ``MetaStore``, records of tasks or the
-            name of a bundled memory.
+        memory: As in ``MetaInitialDesign``, such as a ``MetaStore``, records of tasks or the name
+            of a bundled memory.
         k: Number of suggestions; no more than the scenario has trials. None takes a quarter of
             the trials, as SMAC's own designs do, or ``max_ratio`` of them: at least one, at most
             25.

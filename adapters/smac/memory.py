@@ -62,7 +62,7 @@ def curves(
     Args:
         source: A run history; a facade; a folder that SMAC wrote, or one above such folders.
         table: What was tuned; None takes the name that the scenario was given.
-        method: What tuned it; None takes that of the facade.
+        method: What tuned it; None takes the label of the facade, such as ``"smac.GBQR"``.
         seed: Number of the repetition; None takes the seed of the scenario, 0 without one.
 
     Returns:
@@ -71,7 +71,7 @@ def curves(
         The step of a trial is its budget, None for the highest one.
 
     Raises:
-        TypeError: For anything else.
+        TypeError: For any other source.
         ValueError: For a folder without run histories, an unknown table or method, or runs on
             several objectives or instances, whose losses cannot be compared.
     """
@@ -105,7 +105,7 @@ def read_task(
         space: The search space; None takes the recorded one.
 
     Raises:
-        TypeError: For anything else.
+        TypeError: For any other source.
         ValueError: For several run histories, or none; without a name; as ``curves``.
     """
     runs = runs_of(source)
@@ -120,12 +120,12 @@ def read_task(
 
 
 def read_tasks(source: Source, *, name: str | None = None) -> list[TaskRecord]:
-    """The run histories of a source that can be used, those of one name as one task.
+    """The usable run histories of a source, a record each; records of one name are one task.
 
     Args:
-        source: As ``use_runs`` takes it.
-        name: Name of the task, of which the runs must be, such as the seeds of a scenario; None
-            takes the names that the scenarios were given.
+        source: See ``use_runs``.
+        name: Name of the task if all runs are of one, such as the seeds of a scenario; None takes
+            the names that the scenarios were given.
 
     Raises:
         TypeError: As ``use_runs``.
@@ -173,8 +173,8 @@ def meta_dataset_from_runhistory(
 
     Args:
         sources: A run history, a facade, or a folder with any number of run histories below it;
-            several of these; or several by name of the task. Without a name the task has that of
-            its scenario. Of a folder with several, runs that cannot be used are left out with a
+            several of these; or several by name of the task. By default the task has the name of
+            its scenario. In a folder with several, runs that cannot be used are left out with a
             warning.
         space: The search space; None takes the union of the recorded ones.
         meta_features: Properties of the data by name of the task.
@@ -201,20 +201,20 @@ def write_history(
     """Runs as a run history, for ``tell`` of a facade, or to be saved for SMAC.
 
     A configuration that was evaluated again has another seed each time: 0, 1, ... A scenario with
-    ``deterministic=True`` runs seed 0 only: tell it no others, or SMAC never replaces a
-    configuration that has them, however good the others become.
+    ``deterministic=True`` runs seed 0 only: tell it no other seeds, or SMAC never replaces a
+    configuration that has them, however good other configurations are.
 
     SMAC has no pruned trials, and its model takes costs at face value: a run that was pruned or at
-    a lower budget has the status TIMEOUT and, like a failed one, the cost of the worst complete
-    run, or else of the largest loss (SMAC cannot fit its model to an infinite one). ``read_task``
-    restores the true losses and budgets. Facades with budgets do not take such trials, which have
-    none.
+    a lower budget has the status TIMEOUT and, like a failed one, the largest loss of a complete
+    run, or of any run without complete ones (SMAC cannot fit its model to an infinite cost).
+    ``read_task`` restores the true losses and budgets. Facades with budgets do not take these
+    trials, which have no budget.
     ``RunHistory.add`` scans all earlier trials: 1 000 runs take seconds, 10 000 minutes.
 
     Args:
         record: The runs.
         space: The search space of the scenario; None takes the recorded one.
-        crash_cost: The cost of these runs instead.
+        crash_cost: Cost of failed, pruned and low-budget runs; None as above.
 
     Raises:
         ValueError: If the space is not known, or no run fits it.
@@ -242,7 +242,7 @@ def write_history(
         n_rounded += not _is_kept(values, config)
         seconds, end = float(record.seconds[i]), float(record.times[i])
         length = 0.0 if math.isnan(seconds) else seconds
-        # From 0 on where no time is known yet: ``known_times`` ignores such times.
+        # From 0 on as long as no time is known: ``known_times`` ignores such times.
         end = clock = clock + length if math.isnan(end) else end
         status, cost, note = _outcome(record, i, crash_cost)
         history.add(
@@ -267,7 +267,7 @@ def write_history(
 
 
 def _is_kept(values: Mapping[str, Any], config: Configuration) -> bool:
-    """Whether the real numbers of the configuration are those given."""
+    """Whether the real numbers of a configuration differ from the given ones by rounding only."""
     return all(
         math.isclose(values[name], value, rel_tol=1e-6)
         for name, value in config.items()
@@ -276,7 +276,7 @@ def _is_kept(values: Mapping[str, Any], config: Configuration) -> bool:
 
 
 def _worst(record: TaskRecord) -> float:
-    """The largest loss of a complete run, else of any; 1 without any, which is warned of."""
+    """The largest loss of a complete run, else of any run; 1, with a warning, without losses."""
     for losses in (record.complete_losses, record.losses):
         if not np.isnan(losses).all():
             return float(np.nanmax(losses))
@@ -360,7 +360,7 @@ class RecordCallback(SearchRecorder, Callback):
         with self.recorder.survive():
             number = smbo.runhistory.get_config_id(info.config)
             key = TrialKey(number, info.instance, info.seed, info.budget)
-            # As the run history has it, in which a cost is one float: so it is imported, too.
+            # The value in the run history, whose cost is one float, as it would be imported.
             trial = info.config, key, smbo.runhistory[key]
             run = self._run(smbo)
             record = _read_record(run, [trial])
@@ -385,13 +385,13 @@ class RecordCallback(SearchRecorder, Callback):
 
         Args:
             source: A run history, a facade, a folder with any number of run histories below it;
-                or several of these. Of a folder with several, runs that cannot be used are left
+                or several of these. In a folder with several, runs that cannot be used are left
                 out with a warning.
 
         Raises:
             StoreError: If the store cannot be written.
             ValueError: For several objectives or instances, or without a name for the task, if
-                the run was given by itself, or nothing else is in its folder.
+                the run is given by itself or alone in its folder.
         """
         new = 0
         for run, finished, record in use_runs(source, self._read):

@@ -56,7 +56,7 @@ _BATCH = 1000  # random configurations for the median bound, whose rank is then 
 
 
 def as_bad_as_the_worst(costs: FloatArray) -> FloatArray:
-    """Costs (n,), in which the worst finite one, 0 without any, replaces those not finite."""
+    """Costs (n,) with those not finite replaced by the worst finite cost, or 0 without any."""
     finite = np.isfinite(costs)
     return np.where(finite, costs, costs[finite].max() if finite.any() else 0.0)
 
@@ -104,7 +104,7 @@ class CostEncoder(AbstractRunHistoryEncoder):
         return self._build_matrix(trials)
 
     def transform_response_values(self, values: FloatArray) -> FloatArray:
-        """Targets (n, 1) of costs, the first column, that are NaN where a trial failed."""
+        """Targets (n, 1) of the costs in column 0 of ``values``, which are NaN for failures."""
         costs = np.asarray(values[:, 0], dtype=np.float64)
         if not np.isfinite(costs).any():  # all have failed, and none is better than another
             return np.zeros((len(costs), 1))
@@ -129,10 +129,10 @@ class CostEncoder(AbstractRunHistoryEncoder):
 class CostAndSecondsEncoder(CostEncoder):
     """Costs as in ``CostEncoder``, and ln seconds: two columns, for ``EIPerSecond``, see there.
 
-    SMAC stores no running time of trials that crashed or ran out of time or memory: their seconds
-    are those from start to end. Unknown seconds (ask and tell without ``time``) become the median
-    of the others, and seconds below a millisecond a millisecond. Arguments and errors are those of
-    ``CostEncoder``.
+    SMAC stores no running time of trials that crashed or ran out of time or memory: the time from
+    start to end is taken. Unknown seconds (ask and tell without ``time``) become the median of the
+    others, and seconds below a millisecond one millisecond. See ``CostEncoder`` for arguments and
+    errors.
 
     Example::
 
@@ -140,10 +140,10 @@ class CostAndSecondsEncoder(CostEncoder):
     """
 
     def transform_response_values(self, values: FloatArray) -> FloatArray:
-        """Targets (n, 2) of costs and seconds (n, 2) that are NaN where they are unknown."""
+        """Targets (n, 2) of costs and seconds (n, 2), both NaN if unknown."""
         seconds = np.asarray(values[:, 1], dtype=np.float64)
         known = np.isfinite(seconds)
-        usual = np.median(seconds[known]) if known.any() else 1.0  # any: a constant says nothing
+        usual = np.median(seconds[known]) if known.any() else 1.0  # or any constant
         seconds = np.maximum(np.where(known, seconds, usual), TICK)
         return np.column_stack([super().transform_response_values(values), np.log(seconds)])
 
@@ -154,7 +154,7 @@ class CostAndSecondsEncoder(CostEncoder):
 class SurrogateModel(Model):
     """A surrogate with ``fit(X, y)`` and ``predict(X)``, for ``model=`` of a facade.
 
-    Only ``BlackBoxFacade`` refuses it, for it takes Gaussian processes only.
+    Only ``BlackBoxFacade`` refuses it, because it takes Gaussian processes only.
 
     It sees the features of ``VectorSpace``: numbers on [0, 1], one-hot categories, NaN for
     inactive hyperparameters; then the features of the instance, if there are any. Trained on
@@ -165,13 +165,14 @@ class SurrogateModel(Model):
 
     Args:
         configspace: The search space.
-        surrogate: Copied, never fitted itself. None takes that of GBQR.
-        instance_features: Those of the scenario.
+        surrogate: A surrogate, of which copies are fitted. None takes the surrogate of GBQR.
+        instance_features: ``instance_features`` of the scenario.
         pca_components: Largest number of instance features; more are reduced by a PCA.
         seed: Seed of the fits, which are then reproducible.
 
     Raises:
-        TypeError: For anything but a search space, a surrogate without ``fit`` and ``predict``.
+        TypeError: If ``configspace`` is no search space, or the surrogate lacks ``fit`` or
+            ``predict``.
 
     Example::
 
@@ -256,9 +257,9 @@ class SurrogateModel(Model):
     def predict_marginalized(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance (m, outputs) at ``X`` (m, d), over all instances.
 
-        SMAC's own method predicts each configuration separately, and only one output. The seconds
-        are the mean of those on the instances, not that of their logarithms: the second output is
-        the logarithm of their expectation, with the smallest variance.
+        SMAC's own method predicts each configuration separately, and only one output. Here seconds
+        are averaged over the instances, not their logarithms: the second output is the logarithm
+        of the expected mean seconds, with the smallest variance that SMAC allows.
         """
         if self._instance_features is None or X.ndim != 2 or X.shape[1] != self._n_hps:
             return super().predict_marginalized(X)  # which refuses other shapes

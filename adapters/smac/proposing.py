@@ -34,8 +34,8 @@ from .trials import adopt, canonical, check_one_objective, read_note, write_note
 _logger = logging.getLogger("smac.automl_plugins")
 
 _NOTE = "proposal"  # our key in ``additional_info``
-_DEFAULT = "Initial Design: Default"  # SMAC's origin of the default, or how it begins
-_RANDOM = 0.2  # of the configurations, in a scenario with budgets, as in SMAC's own facade
+_DEFAULT = "Initial Design: Default"  # begins SMAC's origin of the default
+_RANDOM = 0.2  # share of random ones in a scenario with budgets, as in SMAC's own facade
 
 
 class ProposerConfigSelector(Selector):
@@ -60,18 +60,17 @@ class ProposerConfigSelector(Selector):
     Args:
         scenario: The scenario, with one objective.
         proposer: Such as ``automl_plugins.recipes.gbqr()`` or ``tst(memory, task=...)``.
-        min_trials: Configurations that must have finished a budget before its costs are the
-            losses, those of the highest such budget; None takes one more than the largest number
-            of active hyperparameters.
-        random_design: Decides when a random configuration is taken instead. None: never,
-            but in a scenario with budgets every fifth time after the memory's suggestions, as
-            SMAC's ``MultiFidelityFacade``: a bracket of configurations that are alike has little
-            to choose from.
+        min_trials: The losses are the costs at the highest budget that so many configurations have
+            finished; None takes one more than the largest number of active hyperparameters.
+        random_design: Decides when a random configuration is taken instead. None: never; but in a
+            scenario with budgets every fifth one on average, after the memory's suggestions, as
+            in SMAC's ``MultiFidelityFacade``, because a bracket of similar configurations has
+            little to choose from.
         seed: Non-negative integer; None takes the scenario's.
 
     Raises:
         TypeError: For a proposer without ``propose``.
-        MemoryMismatch: For one whose memory shares nothing with the search space.
+        MemoryMismatch: For a proposer whose memory shares nothing with the search space.
         ValueError: For several objectives, or an argument outside its range.
 
     Example::
@@ -105,10 +104,10 @@ class ProposerConfigSelector(Selector):
         n_suggested = 0
         if isinstance(proposer, WithFallback):
             if proposer.memory.logger.name.startswith("automl_plugins"):
-                proposer.memory.logger = _logger  # what it says is hidden with SMAC's log
+                proposer.memory.logger = _logger  # hidden together with SMAC's log
             check_fits(proposer.memory, self.space)
             if isinstance(proposer.proposer, SuggestedStart):
-                # They count as all configurations do, so random ones would take their places.
+                # Suggestions are counted like all others: random ones would take their places.
                 n_suggested = proposer.proposer.n_suggested
         self.proposer = proposer
         self._asker = Asker(proposer, _logger)
@@ -119,7 +118,7 @@ class ProposerConfigSelector(Selector):
         self._rows = Rows(scenario.configspace, enough)
         self._waiting: dict[int, Configuration] = {}  # yielded, not in the run history yet
         self._proposals: dict[int, Proposal] = {}
-        self._proposed_for: RunHistory | None = None  # whose trials they are
+        self._proposed_for: RunHistory | None = None  # of ``_proposals``
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -135,7 +134,7 @@ class ProposerConfigSelector(Selector):
 
     def __iter__(self) -> Iterator[Configuration]:
         """Yield configurations, each once, until the space is exhausted."""
-        # Those of an earlier facade, or that an intensifier lost when it was interrupted.
+        # Forget those of an earlier facade, or lost by an intensifier when it was interrupted.
         self._waiting = {}
         if self._proposed_for is not self.runhistory:
             self._proposed_for, self._proposals = self.runhistory, {}
@@ -188,7 +187,7 @@ class ProposerConfigSelector(Selector):
                     f"The configuration is not among the {len(known)} of this run: {dict(config)}."
                 )
             number = len(known) + 1
-        config = known.get(number, config)  # that of the run, whose origin is known
+        config = known.get(number, config)  # the run's own, whose origin is known
         values = (v for k, v in self.runhistory.items() if k.config_id == number)
         stored = next(filter(None, map(_read_note, values)), None)
         if (proposal := self._proposals.get(key)) is not None:
@@ -239,7 +238,7 @@ class ProposerConfigSelector(Selector):
 
 
 def check_part(name: str, part: Any, kind: type) -> None:
-    """Raise TypeError for what is neither a part of SMAC's of this kind nor None."""
+    """Raise TypeError unless a part is an instance of SMAC's class ``kind``, or None."""
     if not isinstance(part, kind | None):
         raise TypeError(
             f"{name} must be one of SMAC's, got {part!r}: give an instance of {kind.__name__},"
@@ -291,8 +290,8 @@ def member_trust(source: RunHistory | AbstractFacade) -> dict[int, dict[str, flo
         source: A run history or facade, of a search by ``AutoFacade``.
 
     Returns:
-        Probabilities by name of the member, by number of the configuration; those for which no
-        member was drawn are absent.
+        By number of the configuration, probabilities by name of the member; configurations for
+        which no member was drawn are absent.
 
     Raises:
         TypeError: For anything but a run history or facade.
@@ -307,8 +306,8 @@ def source_shares(source: RunHistory | AbstractFacade) -> dict[int, dict[str, fl
         source: A run history or facade, of a search that learns from earlier tasks.
 
     Returns:
-        Shares by name of the earlier task, by number of the configuration; the rest to 1 is the
-        search's own. Those that no such method proposed are absent.
+        By number of the configuration, shares by name of the earlier task; the rest to 1 is the
+        search's own. Configurations that no such method proposed are absent.
 
     Raises:
         TypeError: For anything but a run history or facade.

@@ -59,8 +59,8 @@ def optimizer(
             the first and the last step as min_budget and max_budget.
         **parts: Further arguments of the facade. A function, method or ``functools.partial`` is
             called with the scenario of each search and returns the part, for example
-            ``config_selector=partial(Facade.get_config_selector, retrain_after=1)``; of any
-            other object every search uses a deep copy.
+            ``config_selector=partial(Facade.get_config_selector, retrain_after=1)``. Any other
+            object is copied for each search.
 
     Raises:
         ValueError: For an unknown name, or arguments that the replay sets.
@@ -164,7 +164,7 @@ class SMACSearch:
         self._failed: list[tuple[Proposal, Outcome]] = []  # reported after the first success
 
     def ask(self) -> Proposal | None:
-        """The next configuration; None if there is none until another result, or at all."""
+        """The next configuration; None if there is none, or none before the next result."""
         # Once everything was asked for, SMAC's ``ask`` never returns before the first result, and
         # ends the search before the last, although a result could still promote a configuration.
         missing = self._under_way > 0 or self._worst is None
@@ -181,7 +181,7 @@ class SMACSearch:
         return Proposal(values_of(info.config), self._step(info.budget), token=info)
 
     def _step(self, budget: float | None) -> float | None:
-        """The step at which to stop; budgets, powers of eta, miss steps by rounding errors."""
+        """The step to stop at, None for the last; budgets differ from steps by rounding errors."""
         if budget is None:
             return None
         step = next((step for step in self._steps if math.isclose(step, budget)), budget)

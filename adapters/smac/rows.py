@@ -1,11 +1,11 @@
-"""The ``History`` that proposers see, of a run history.
+"""A run history as the ``History`` that proposers see.
 
 All seeds and instances of a configuration are one row. Its loss is the mean cost, adjusted for the
 effects of the instances: racing evaluates most configurations on few instances, and easy instances
 do not make a configuration good. Its seconds are the mean seconds, adjusted in the same way: easy
 instances do not make a configuration fast.
 
-With several budgets, the loss is that at the highest budget that enough configurations have
+With several budgets, the loss is the cost at the highest budget that enough configurations have
 finished (``loss_budget``). A configuration that has not reached it is a PRUNED row with the cost
 at its own highest budget: the intensifier preferred others.
 """
@@ -53,7 +53,7 @@ class Rows:
     def read(self, history: RunHistory, waiting: Sequence[Configuration] = ()) -> History:
         """All configurations: finished ones by their first end, running ones, ``waiting`` ones.
 
-        A row's number is that of its configuration, from 0.
+        A row's number is SMAC's number of its configuration, less 1.
         """
         finished: dict[int, list[Pair]] = {}
         ends: dict[int, tuple[float, int]] = {}
@@ -71,7 +71,7 @@ class Rows:
         level = loss_budget([[trial for _, trial in finished[i]] for i in order], self.min_trials)
         counted = [_count(finished[i], level) for i in order]
         known = [*order, *(i for i in running if i not in finished)]
-        # SMAC counts configurations from 1: as rows those that wait follow the last one.
+        # SMAC counts configurations from 1; waiting ones get the numbers after the last.
         free = max(known, default=0)
         losses = _losses(counted)
         unknown = [math.nan] * (len(known) - len(order) + len(waiting))
@@ -102,18 +102,18 @@ class Rows:
 
     def _vector(self, config_id: int, config: Configuration) -> FloatArray:
         held = self._vectors.get(config_id)
-        # In another run history the number is that of another configuration.
+        # In another run history another configuration may have the number.
         if held is None or held[0] is not config:
             held = self._vectors[config_id] = config, canonical(config, self.space)
         return held[1]
 
 
 def loss_budget(configs: Iterable[Sequence[Trial]], min_trials: int) -> float | None:
-    """The budget whose costs are the losses; ``configs`` are the finished trials of each.
+    """The budget whose costs are the losses; ``configs`` are each configuration's finished trials.
 
     The highest budget at which ``min_trials`` configurations are complete; until there is one, the
-    budget with most complete configurations, the higher one of equals. None without budgets;
-    infinite if some trials have a budget and others none, which are evaluations in full.
+    budget with most complete configurations, in a tie the higher one. None without budgets;
+    infinite if only some trials have a budget, as those without one are full evaluations.
     """
     counts, in_full = Counter[float](), False
     for trials in configs:
@@ -132,7 +132,8 @@ def loss_budget(configs: Iterable[Sequence[Trial]], min_trials: int) -> float | 
 def _count(pairs: Sequence[Pair], level: float | None) -> list[Pair]:
     """Trials at the lowest budget >= ``level``; if there is none, at the highest budget.
 
-    A failure at any budget >= ``level`` counts, for it is what a full evaluation may come to.
+    If trials at budgets >= ``level`` failed, those at the lowest such budget, as a full evaluation
+    may fail, too.
     """
     budgets = [trial.step for _, trial in pairs if trial.step is not None]
     if level is None or len(budgets) < len(pairs):
@@ -154,7 +155,7 @@ def _curve(pairs: Sequence[Pair]) -> dict[float, float]:
 
 def _status(pairs: Sequence[Pair], level: float | None) -> Status:
     found = {trial.status for _, trial in pairs}
-    # Where there is a level, ``_count`` has left trials of one budget.
+    # If there is a level, ``_count`` has returned trials at one budget.
     below = level is not None and pairs[0][1].budget < level
     if Status.FAILED in found:
         return Status.FAILED
@@ -162,7 +163,7 @@ def _status(pairs: Sequence[Pair], level: float | None) -> Status:
 
 
 def _losses(configs: Sequence[Sequence[Pair]]) -> FloatArray:
-    """Loss (n,) of each configuration; NaN where one of its trials has none."""
+    """Loss (n,) of each configuration; NaN if one of its trials has no loss."""
     rows, instances, costs = _columns(
         (row, key, trial.loss)
         for row, pairs in enumerate(configs)
@@ -219,18 +220,18 @@ def adjusted_seconds(
     """Estimated mean seconds (n,) of each row on all instances; NaN for rows without trials.
 
     As ``adjusted_means``, but an instance multiplies the seconds, and its factor is learnt from
-    the ``typical`` rows (n,): how soon a failure comes is not how long an instance takes. With one
-    instance, or all rows on all instances, the result is the plain mean too.
+    the ``typical`` rows (n,): the time until a failure does not show how long an instance takes.
+    With one instance, or all rows on all instances, the result is the plain mean too.
 
     A factor may come from a single pair of trials, one of which a cache answered at once, say. So
-    less than ``TICK`` teaches no more than that, and no mean is longer than the longest trial.
+    factors are learnt from ``TICK`` seconds at least, and no mean exceeds the longest trial.
     """
     n_rows, n_instances = len(typical), int(instances.max(initial=0)) + 1
     learnt = typical[rows]
     own, on = rows[learnt], instances[learnt]
     known = np.log(np.maximum(seconds[learnt], TICK))
     effect = _effects(known, own, on, _meetings(own, on, n_rows, n_instances))
-    # Only their ratios count below: the largest factor is 1, of which the least is a share.
+    # Only ratios of factors matter below: scaled to a maximum of 1, with a lower bound.
     factor = np.maximum(np.exp(effect - effect.max()), _LEAST_FACTOR)
     met = _meetings(rows, instances, n_rows, n_instances)
     # Seconds are a[row] factor[instance]: a is the total over the factors of the row's trials.

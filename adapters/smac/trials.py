@@ -40,7 +40,7 @@ _logger = logging.getLogger("smac.automl_plugins")
 NOTE = "automl_plugins"  # our key in ``additional_info``
 _FILE = "runhistory.json"
 _DEPTH = 3  # folders between a source and its run histories: name, seed, and one above
-#: Seconds between the times that a file is read which seems damaged: SMAC may be writing it.
+#: Seconds to wait before a file that seems damaged is read again: SMAC may be writing it.
 _WAITS = (0.02, 0.05, 0.1, 0.2, 0.4)
 
 
@@ -49,7 +49,7 @@ def read_trial(config: Configuration, key: TrialKey, value: TrialValue, number: 
 
     A trial that succeeded with one finite cost is complete; one that crashed or ran out of time or
     memory has failed, whatever the crash cost. A note of ``write_history`` overrides a failure,
-    for SMAC has no pruned trials.
+    because SMAC has no pruned trials.
 
     The seconds are those noted by ``write_history``, else ``time``, else the time from start to
     end: the first of them that is a duration. SMAC leaves ``time`` at 0 if a trial crashed or ran
@@ -86,10 +86,10 @@ def read_note(value: TrialValue, key: str) -> Mapping[str, Any]:
 
 
 def write_note(value: TrialValue, key: str, note: Mapping[str, Any]) -> None:
-    """Add to the note of a trial that is told, unless the user's own information is there."""
+    """Add to the note of a trial that is told, unless the user's own information has its key."""
     given = value.additional_info
     if isinstance(given, dict) and isinstance(given.get(key, {}), Mapping):
-        # The value is frozen, and its dictionary may be one of the user's for all trials.
+        # The value is frozen, and the user may share its dictionary between trials.
         noted = {**given, key: {**read_note(value, key), **note}}
         object.__setattr__(value, "additional_info", noted)
 
@@ -160,7 +160,7 @@ def check_one_objective(who: str, scenario: Scenario) -> None:
 
 
 def known_ends(ends: Iterable[float]) -> FloatArray:
-    """The ends (n,) of trials in the order of asking; an unknown one, 0, is the latest before."""
+    """Ends (n,) of trials in the order of asking; an unknown one, 0, becomes the latest before."""
     given = np.fromiter(ends, dtype=np.float64)
     return np.where(given > 0.0, given, np.maximum.accumulate(np.maximum(given, 0.0)))
 
@@ -177,10 +177,10 @@ def owns(source: str) -> bool:
 def use_runs(
     sources: Source | Iterable[Source] | Mapping[str, Source], use: Callable[[Run], _T]
 ) -> list[_T]:
-    """What ``use`` makes of each run history of one source, several, or several by name.
+    """The results of ``use`` for each run history of one source, several, or several by name.
 
-    A run that cannot be read or used is left out of a folder with several, with a warning: nobody
-    has picked it.
+    In a folder with several, a run that cannot be read or used is left out with a warning: the
+    user has not picked it.
 
     Raises:
         TypeError: As ``runs_of``.
@@ -189,7 +189,7 @@ def use_runs(
     """
     named = named_sources(sources)
     made: list[_T] = []
-    # What is no source raises when it is read.
+    # An object that is no source raises when it is read.
     for name, source in [(None, sources)] if named is None else named:
         made += _use(source, name, use)
     return made
@@ -221,8 +221,8 @@ def runs_of(source: Any) -> list[Run]:
     """The run histories of one source.
 
     Raises:
-        TypeError: For anything else.
-        ValueError: For a folder without any, or a file that cannot be read.
+        TypeError: For any other object.
+        ValueError: For a folder without run histories, or a file that cannot be read.
     """
     return [_intact_run(run) for _, run in _find(source)]
 
@@ -249,7 +249,7 @@ def _find(source: Any) -> list[tuple[str, Run | ValueError]]:
     if not (files := sorted(_files_of(as_path(source)))):
         raise ValueError(f"No {_FILE} in {source} or in folders up to {_DEPTH} levels below.")
     found = {file: _try_file(file) for file in files}
-    for seconds in _WAITS:  # for all of them, however many are damaged
+    for seconds in _WAITS:  # in total, not for each damaged file
         if not (again := [file for file in files if isinstance(found[file], _Damaged)]):
             break
         sleep(seconds)
@@ -283,7 +283,7 @@ def _read_file(file: Path) -> Run:
         space = ConfigurationSpace.from_json(space_file)
     # Not Scenario.load, which refuses files of other versions.
     known = _read_object(scenario_file) if scenario_file.is_file() else {}
-    # RunHistory.load takes a broken file for an empty one, as which SMAC begins to write it.
+    # RunHistory.load reads a broken file, such as one being written, as an empty run history.
     stored = _read_object(file)
     history = RunHistory()
     with _intact(file):
@@ -339,13 +339,13 @@ def canonical(config: Configuration, space: ConfigurationSpace | None = None) ->
 
     Args:
         config: The configuration.
-        space: The search space of the vector; None is that of the configuration.
+        space: The search space of the vector; None takes the configuration's.
 
     Raises:
         ValueError: If the values are not a configuration of ``space``.
     """
     own = config.config_space
-    if space is not None and space is not own:  # ranges, scales and choices may be others
+    if space is not None and space is not own:  # ranges, scales and choices may differ
         values = values_of(config)
         vector = to_vector(space, values)
         wrong = [n for n in values if n not in space or np.isnan(vector[space.index_of[n]])]
