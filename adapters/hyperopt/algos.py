@@ -84,9 +84,9 @@ class ArmMethod(ABC):
         return {"arms": arms.to_dict()}
 
     def note_search(self, situation: Situation, *, again: bool = False) -> dict[str, Any]:
-        """What distinguishes this search, for the note of a trial; empty if it is known there.
+        """The data of ``search`` for the note of a trial; empty if the trials have them already.
 
-        Not in every document: it is long, and readers look for the newest that has it.
+        Not in every document, because they are long: readers look for the newest one with them.
         """
         search = self.search(situation.arms)
         is_known = not again and last_search(situation.known) == search
@@ -133,7 +133,7 @@ class ArmMethod(ABC):
         streams: Streams,
         number: int,
     ) -> tuple[ArmChoice, dict[str, Any], dict[str, Any], Mapping[str, Any]] | None:
-        """The arm, its notes, values and their note; None if no arm has any to propose."""
+        """The arm, its notes, values and their note; None if no arm has new values."""
         while True:
             choice, note = self.choose(space, situation, streams, number)
             if choice is None:
@@ -143,7 +143,7 @@ class ArmMethod(ABC):
             found = space.propose(choice.arm, number, trials, seen, inner, streams, tried)
             if found is not None:
                 return choice, note, *found
-            # Its suggest function has nothing more to propose; that of another arm may have.
+            # The suggest function has nothing new to propose in this arm; in another it may have.
             situation = situation.without(choice.arm)
 
     def read(self, domain: Domain, trials: Trials, new: Sequence[Document] = ()) -> Situation:
@@ -206,7 +206,7 @@ class Weighted(ArmMethod):
     def choose(
         self, space: ArmSpace, situation: Situation, streams: Streams, tid: int
     ) -> tuple[ArmChoice | None, dict[str, Any]]:
-        """An arm, drawn by its weight, of those that propose something."""
+        """An arm that is not exhausted, drawn by its weight."""
         p = np.array(option_weights(space, self.weights))
         p[[*situation.exhausted]] = 0.0
         if not p.any():
@@ -267,8 +267,8 @@ class Boasf(ArmMethod):
 
     A suggest function proposes within each arm and sees that arm's trials only. A configuration is
     not evaluated twice; an option without hyperparameters is evaluated once. An arm that always
-    fails is dropped, unless all with something left to try do. When the budget is spent no trial
-    is proposed, which ends ``fmin``. A line for each round goes to the log (level INFO).
+    fails is dropped, unless all arms with something left to try fail. When the budget is spent no
+    trial is proposed, which ends ``fmin``. A line for each round goes to the log (level INFO).
 
     Rounds are stored in the documents of the trials. With the same options and trials a search
     continues where it stopped. With another budget it opens new rounds; existing trials count, as
@@ -281,8 +281,8 @@ class Boasf(ArmMethod):
         max_evals: Budget in evaluations, failed ones and those in ``trials`` included.
         rounds, score, c, temperature, min_pulls, carry_debts: See
             ``automl_plugins.bandits.SuccessiveFiltering``.
-        label: The choice whose options are the arms; None is the root, or if that is not a
-            choice, the only one whose options have hyperparameters.
+        label: The choice whose options are the arms; None is the root, or if the root is not a
+            choice, the only choice whose options have hyperparameters.
         split: Makes cells of the space the arms: number of parts of each hyperparameter's range
             on its own scale, or numbers by label, the most important first. Normal distributions
             and hyperparameters of only some options of a choice are left whole.
@@ -290,8 +290,8 @@ class Boasf(ArmMethod):
             The paper has up to 32.
         inner: Suggest function inside an arm, see ``bandit``.
         cost: Seconds charged for an evaluation: a text is a key of the result, a function gets
-            the result. None takes the key ``"seconds"`` if the result has it, else measures them,
-            as for a failed trial without a cost.
+            the result. None takes the key ``"seconds"`` if the result has it, else the measured
+            seconds, which also count for a failed trial without a cost.
         reward_range, seed: See ``bandit``.
         paper: Whether to follow algorithm 1 of the paper: it then sets score, c, temperature,
             min_pulls and carry_debts, which cannot be given. Rewards are scaled to [0, 1] unless
@@ -334,11 +334,11 @@ class Boasf(ArmMethod):
             )
         if self.split is not None:
             check_split(self.split, self.max_arms)
-        # Here, for the cost is asked for when the first trial has been evaluated.
+        # Checked here, because the cost is not used before the first trial has been evaluated.
         allowed = "None, a key of the result, or a function of the result"
         check_kind("cost", self.cost, str | Callable | None, allowed)
         if self.paper:
-            # A default that was given is no change: it cannot be told from one that was not.
+            # An argument that equals its default counts as not given: the two look the same.
             defaults = {field.name: field.default for field in fields(self)}
             changed = [name for name in PAPER if getattr(self, name) != defaults[name]]
             if changed:
@@ -409,12 +409,12 @@ def inner_of(inner: Suggest | str, n_arms: int) -> Suggest:
     if (found.func if isinstance(found, partial) else found) is not tpe.suggest:
         return found
     share = max(_FEWEST, math.ceil(_STARTUP_JOBS / max(n_arms, 1)))
-    # Verbose, TPE logs two lines for each trial. What the user has given wins.
+    # If verbose, TPE logs two lines for each trial. Arguments of the user take precedence.
     return partial(found, **({"n_startup_jobs": share, "verbose": False} | given))
 
 
 def full_name_of(suggest: Any) -> str:
-    """Name of a suggest function and its module, or only of that: ``hyperopt.tpe``."""
+    """Module and name of a function; if it is called ``suggest``, its module: ``hyperopt.tpe``."""
     while isinstance(suggest, partial):
         suggest = suggest.func
     name = getattr(suggest, "__qualname__", type(suggest).__qualname__)

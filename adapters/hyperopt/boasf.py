@@ -91,7 +91,7 @@ def boasf_fmin(
         n_workers: Trials at a time; None asks the executor.
         timeout: Seconds of wall-clock time after which no trial is started any more.
         loss_threshold: Stop at a loss below it.
-        trials: Trials of any kind but asynchronous ones such as ``SparkTrials``: these run
+        trials: Trials of any kind but asynchronous ones such as ``SparkTrials``: with these call
             ``fmin`` with ``algo=bandit``.
         rstate: Generator from which one seed is drawn.
         pass_expr_memo_ctrl: As for ``fmin``; not with an executor.
@@ -101,7 +101,7 @@ def boasf_fmin(
         return_argmin: Whether to return labels and values of the best trial, for ``space_eval``,
             or the point of the space itself.
         points_to_evaluate: Configurations to be evaluated first, values by label; part of the
-            budget. Those in ``trials`` already are not evaluated again.
+            budget. Points that ``trials`` already has are not evaluated again.
         show_progressbar: As for ``fmin``: a bool, or a progress context.
         early_stop_fn: As for ``fmin``, called after every evaluation with a loss; with several
             workers it gets the finished trials only, the latest last.
@@ -152,11 +152,11 @@ def boasf_fmin(
         catch_eval_exceptions=catch_eval_exceptions,
         progress=_progress(show_progressbar if verbose else False, method),
     ).run_to_the_end()
-    if not len(trials.trials):  # which leaves out trials that raised
+    if not len(trials.trials):  # without trials that raised
         if all_documents(trials):
             raise AllTrialsFailed
         if return_argmin:
-            # With the class and the words of ``fmin``.
+            # The same class and message as in ``fmin``.
             raise Exception("There are no evaluation tasks, cannot return argmin of task losses.")
         return None
     return trials.argmin if return_argmin else space_eval(space, trials.argmin)
@@ -194,14 +194,14 @@ def _load_trials(path: str) -> Trials:
         found = load(file)
     if not isinstance(found, Trials):
         raise ValueError(
-            f"trials_save_file={path!r} is there, and has no trials that boasf_fmin or fmin has"
-            " saved. Move it away, or name another file."
+            f"trials_save_file={path!r} exists, but does not contain trials saved by boasf_fmin or"
+            " fmin. Move it away, or name another file."
         )
     return found
 
 
 def _generator(rstate: Any) -> np.random.Generator:
-    """As ``fmin``: a seed in the environment, else a random one."""
+    """``rstate``; for None, as in ``fmin``, seeded by ``HYPEROPT_FMIN_SEED`` or at random."""
     if rstate is None:
         seed = os.environ.get("HYPEROPT_FMIN_SEED", "")
         return np.random.default_rng(int(seed) if seed else None)
@@ -259,7 +259,7 @@ def _read_annotations(fn: Callable[..., Any]) -> tuple[Callable[..., Any], dict[
 
 
 def _workers(executor: Workers | None, n_workers: int | None) -> int:
-    """Evaluations at a time."""
+    """Number of evaluations at a time."""
     if executor is None:
         if n_workers not in (None, 1):
             raise ValueError(
@@ -275,7 +275,7 @@ def _workers(executor: Workers | None, n_workers: int | None) -> int:
     if n_workers is None:
         if callable(executor):
             raise ValueError("n_workers= is needed with a function that makes executors.")
-        # Python's own executors have it, under no public name.
+        # Python's own executors have the number, but under no public name.
         n_workers = getattr(executor, "_max_workers", None)
         if not isinstance(n_workers, int):
             logger.warning(

@@ -70,8 +70,8 @@ def curves(
 ) -> list[Search]:
     """The search that a ``Trials`` object records.
 
-    Values are those of the labels: the index of the option for ``hp.choice`` and ``hp.pchoice``.
-    The search space is unknown.
+    Configurations are values by label, for ``hp.choice`` and ``hp.pchoice`` the index of the
+    option. The search space is unknown.
 
     Args:
         source: The trials of one run of ``fmin``.
@@ -80,8 +80,8 @@ def curves(
         seed: Number of the repetition; None is 0.
 
     Returns:
-        One search. Trials that raised, failed or have no finite loss are failed ones; those that
-        have not finished are left out, and counted in ``left_out``.
+        One search. Trials that raised, failed or have no finite loss are failed ones; unfinished
+        trials are left out, and counted in ``left_out``.
 
     Raises:
         TypeError: For anything but trials.
@@ -105,8 +105,8 @@ def curves(
 def read_task(source: Trials, *, name: str | None = None, space: Any = None) -> TaskRecord:
     """The finished trials of a ``Trials`` object.
 
-    Values are those of the labels, the name of the option for a choice; see ``translate``. Trials
-    that raised, failed or have no finite loss are failed ones.
+    Configurations are values by label, for a choice the name of the option; see ``translate``.
+    Trials that raised, failed or have no finite loss are failed ones.
 
     Args:
         source: The trials.
@@ -147,8 +147,8 @@ def meta_dataset_from_trials(
 
     Args:
         trials: The ``Trials`` of each task, by its name.
-        space: The search space that ``fmin`` was given; or those of the tasks by name (and maybe
-            of others), whose union is taken.
+        space: The search space that ``fmin`` was given; or the spaces of the tasks by name (more
+            names are legal), whose union is taken.
         meta_features: Properties of the data by name of the task.
         tags: Further facts by name of the task.
         **options: ``out_of_range``, ``missing``: see ``MetaDataset.from_records``.
@@ -174,7 +174,7 @@ def meta_dataset_from_trials(
 
 
 def _spaces_by_name(trials: Mapping[str, Trials], space: Any) -> dict[str, SearchSpace] | None:
-    """The space of each task, if ``space`` is those of the tasks by name, and maybe of others."""
+    """The space of each task, if ``space`` has spaces by name of the task; None if it is one."""
     if not trials or not isinstance(space, Mapping) or not set(trials) <= set(space):
         return None
     if not all(isinstance(space[n], ConfigurationSpace) or is_space(space[n]) for n in trials):
@@ -183,7 +183,7 @@ def _spaces_by_name(trials: Mapping[str, Trials], space: Any) -> dict[str, Searc
     drawn = [_labels(own) for own in trials.values()]
     if all(own <= set(known.space) for own, known in zip(drawn, spaces.values(), strict=True)):
         return spaces
-    # One space, its parts called as the tasks are: the trials have the labels of all of them.
+    # If it is one space whose parts have names of tasks, all trials have the labels of all parts.
     parts = [read_space(part).space for part in space.values() if is_space(part)]
     return None if all(own == set[str]().union(*parts) for own in drawn) else spaces
 
@@ -201,7 +201,7 @@ def write_history(record: TaskRecord, space: Any = None, *, exp_key: str | None 
     A document has every label of the search space; inactive ones are empty. Hyperopt has neither
     pruned trials nor budgets: a run that was pruned or at a lower budget is a trial with status
     "fail", which TPE ranks last; its loss is kept for ``read_task``. Trials begin and end when
-    their runs did, one after the other where that is not known.
+    their runs did, or one after the other if that is unknown.
 
     Args:
         record: The runs.
@@ -327,12 +327,12 @@ class RecordedObjective(SearchRecorder):
 
         Args:
             trials: The trials.
-            space: Their search space; None takes that given to ``record``.
+            space: Their search space; None takes the one given to ``record``.
 
         Raises:
             StoreError: If the store cannot be written.
             TypeError: For anything but trials.
-            ValueError: Without a space, or with another one.
+            ValueError: Without a space, or if the trials are of another one.
         """
         check_trials("add", trials)
         known = self._given if space is None else read_space(space)
@@ -366,7 +366,7 @@ def _end(running: Document, result: Any, seconds: float) -> Document:
         result = {"status": STATUS_OK, "loss": result}
     known = dict(result) if isinstance(result, Mapping) else {}
     if known.get("status") == STATUS_OK:
-        with suppress(KeyError, TypeError, ValueError):  # for which Hyperopt raises then
+        with suppress(KeyError, TypeError, ValueError):  # Hyperopt will raise for these
             known["loss"] = float(known["loss"])
     known["seconds"] = as_seconds(known.get("seconds"), seconds)
     return {
