@@ -1,7 +1,7 @@
 """Runs recorded in one search space as vectors of another, matched by name.
 
-What the new space asks for and a run does not have is imputed, what lies outside is clipped or
-dropped, and ``Coverage`` says how much of that there was.
+Missing values are imputed, values outside are clipped, or their runs dropped, and ``Coverage``
+counts these runs.
 
 Two spaces may differ in a choice among algorithms. Runs of one algorithm belong to its branch of a
 search among several, though they do not have the choice itself; and runs of several do not belong
@@ -29,7 +29,7 @@ from automl_plugins.spaces.vector_space import VectorSpace
 OutOfRange = Literal["clip", "drop"]
 Missing = Literal["impute", "drop"]
 
-_MOST_VALUES = 1000  # of a parent that are tried; where it has more, evenly spaced ones
+_MOST_VALUES = 1000  # values of a parent that are tried, evenly spaced if it has more
 
 
 class AlignOptions(TypedDict, total=False):
@@ -37,14 +37,13 @@ class AlignOptions(TypedDict, total=False):
 
     Attributes:
         out_of_range: What becomes of a number outside its range: ``"clip"`` moves it to the
-            border, ``"drop"`` leaves the run out. One inside, between two steps, goes to the
-            nearer one in any case. Where the space has categories in place of a recorded range
-            (or of what is taken for one, ``guess_ranges``), the number goes to the nearest of
-            those that are numbers; without such it is not known. A category that the space does
-            not have drops the run in any case, unless hardly any value of the hyperparameter
-            means something in the space (numbers for categories; counts for fractions without
-            the sizes): then the others are not known. A switch may be written as truth values or
-            as 0 and 1.
+            border, ``"drop"`` leaves the run out. A number inside, between two steps, always goes
+            to the nearer step. If the space has categories in place of a recorded range (or a
+            guessed one, ``guess_ranges``), the number goes to the nearest category that is a
+            number; without such it is unknown. A category that the space does not have always
+            drops the run, unless hardly any value of the hyperparameter means something in the
+            space (numbers for categories; counts for fractions without the sizes): then the
+            others are unknown. A switch may be written as truth values or as 0 and 1.
         missing: What becomes of a run without a value for an active hyperparameter:
             ``"impute"`` sets its default, ``"drop"`` leaves the run out.
     """
@@ -199,9 +198,10 @@ def _candidates(space: VectorSpace, column: int) -> FloatArray:
 
 
 def dependent_elsewhere(space: VectorSpace, records: Iterable[TaskRecord]) -> BoolArray:
-    """Mask (d,) of what depends, where it was recorded, on what is not in ``space``.
+    """Mask (d,) of hyperparameters that, where recorded, depend on one that ``space`` lacks.
 
-    There a run without a value is of another branch; elsewhere its search may not have had it.
+    A run without a value of them is of another branch; the search of a run without a value of
+    any other may not have had it.
     """
     spaces = [record.space for record in records if record.space is not None]
     return np.array(

@@ -39,11 +39,11 @@ def convert(
 ) -> Any:
     """The history of a search as another framework would have recorded it.
 
-    Configurations, losses, statuses, seconds and times are kept, but that Optuna has no complete
-    trial at a lower budget: there it is a pruned one. Losses are minimised, so those of a
-    maximised study change sign. Values are matched by name. What does not fit the space of
-    the target is clipped, imputed or left out, which a warning says. Learning curves are not kept:
-    of a pruned trial the last report is, of a complete one the loss.
+    Configurations, losses, statuses, seconds and times are kept, except that a complete trial at
+    a lower budget is a pruned one in Optuna. Losses are minimised, so those of a maximised study
+    change sign. Values are matched by name. Values that do not fit the space of the target are
+    clipped, imputed or left out, with a warning. Of learning curves only the last report of a
+    pruned trial and the loss of a complete one are kept.
 
     Args:
         history: An Optuna study, Hyperopt trials, a SMAC facade, run history or its folder, or a
@@ -86,7 +86,7 @@ def convert(
             f"space={space!r} is not a search space of either framework: pass a"
             " ConfigurationSpace, pyll expressions (Hyperopt) or distributions by name (Optuna)."
         )
-    # In the language of the source, by which the record was read and has it.
+    # ``space`` is in the language of the source: the record was read by it and contains it.
     return target.write_history(record, None, **options)
 
 
@@ -123,7 +123,7 @@ def conform(record: TaskRecord, space: ConfigurationSpace, *, partial: bool = Fa
     vectors = VectorSpace(space)
     if space.forbidden_clauses:
         rows = np.array([to_vector(space, values) for values in found.values()])
-        # Of no rows NumPy makes an array of one dimension.
+        # From no rows NumPy makes an array of one dimension.
         legal = vectors.allowed(rows.reshape(len(found), vectors.d))
         found = {i: v for (i, v), fine in zip(found.items(), legal, strict=True) if fine}
     if odd := [i for i in range(len(record)) if i not in found]:
@@ -190,8 +190,8 @@ def calendar(
 ) -> list[tuple[datetime, datetime]]:
     """Start and end of each run, for frameworks that store dates.
 
-    Where the end is not known, or no date can have it, runs come one after the other from
-    ``CLOCK_START`` on; a warning says so of the latter. ``moment`` gives the date of a Unix time.
+    Runs whose end is unknown, or cannot be a date (with a warning), come one after the other from
+    ``CLOCK_START`` on. ``moment`` returns the date of a Unix time.
     """
     found: list[tuple[datetime, datetime]] = []
     clock, n_odd = CLOCK_START, 0

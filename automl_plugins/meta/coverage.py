@@ -18,8 +18,8 @@ class MemoryMismatch(ValueError):
     Args:
         message: What is missing.
         final: Whether it stays so; False as long as the search space may still grow.
-        expected: Whether nobody has claimed that the memory fits: then the search continues
-            without it, and without a warning.
+        expected: Whether this is normal, as for ``"auto"`` and a store that is still empty: then
+            the search continues without the memory, and without a warning.
 
     Example::
 
@@ -54,11 +54,11 @@ class Coverage:
     Attributes:
         task: Name of the task.
         n_runs: Runs that were recorded.
-        n_kept: Those that are used.
-        n_clipped: Those among them with a value that was moved into its range.
-        imputed: Runs used for which a hyperparameter had to be imputed, by name, those among them
-            for which a value was recorded included.
-        shared: Hyperparameters that both know.
+        n_kept: Runs that are used.
+        n_clipped: Runs used with a value that was moved into its range.
+        imputed: Runs used for which a hyperparameter had to be imputed, by name, also if a value
+            was recorded.
+        shared: Hyperparameters of both the runs and the space.
         ignored: Hyperparameters of the runs that the space does not have.
         clipped: Runs used with a value that was moved into its range, by hyperparameter.
         dropped: Runs left out for a value that the space does not have, by hyperparameter.
@@ -217,7 +217,7 @@ def _note_values(coverage: Sequence[Coverage]) -> Iterator[Note]:
 
 
 def _note_names(coverage: Sequence[Coverage], bundled: Collection[str]) -> Iterator[Note]:
-    """What the runs have and the space has not.
+    """Notes on hyperparameters that the runs have and the space lacks.
 
     It is a warning where the space has a hyperparameter that no run has: the two may be one,
     renamed.

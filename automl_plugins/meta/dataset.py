@@ -101,15 +101,15 @@ class MetaDataset:
 
         Names of the space may have a prefix, such as that of a pipeline's step, or be other
         ones that LightGBM, XGBoost or CatBoost have, such as ``eta``: see ``spelling``. Records of
-        equal name are one task; its meta-features and tags are those of all its records, the later
-        ones winning. Runs at a lower budget are left out: their losses cannot be compared. So are
-        tasks without a run that lies in the space.
+        equal name are one task with the meta-features and tags of all its records; later records
+        take precedence. Runs at a lower budget are left out, as their losses cannot be compared,
+        and so are tasks without a run that lies in the space.
 
         Args:
             records: Runs by task.
             space: The search space; None takes the union of the recorded ones.
-            **options: ``out_of_range`` and ``missing``, see ``AlignOptions``. If nothing is to be
-                dropped, most numbers of what is nearly all outside are imputed: ``doubt_edges``.
+            **options: ``out_of_range`` and ``missing``, see ``AlignOptions``. If neither drops,
+                most numbers of a hyperparameter nearly all outside are imputed: ``doubt_edges``.
 
         Raises:
             TypeError: For records, a space or an option of another kind.
@@ -279,11 +279,11 @@ class MetaDataset:
 
     @cached_property
     def distinct(self) -> tuple[FloatArray, IntArray]:
-        """The distinct configurations (C, d), and the index of that of each run (N,)."""
+        """The distinct configurations (C, d), and the index of each run's configuration (N,)."""
         keys = self.vector_space.keys(self.vectors)
         _, first, which = np.unique(keys, return_index=True, return_inverse=True)
         order = np.argsort(first)  # as they come up, not as their hashes fall
-        rank = np.argsort(order)  # the inverse of a permutation is what sorts it
+        rank = np.argsort(order)  # ``argsort`` inverts a permutation
         return self.vectors[first[order]], rank[which].astype(np.int64)
 
     @cached_property

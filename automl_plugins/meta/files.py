@@ -90,7 +90,7 @@ def write_searches(
         path: A name that ends in ``.json.xz`` (compressed) or ``.json``; a file of that name is
             replaced.
         searches: Runs, with the identity by which a store recognises them.
-        preset: That of xz, from 0 (fast) to 9 (small).
+        preset: Preset of xz, from 0 (fast) to 9 (small).
 
     Raises:
         TypeError: For a value that is neither text, number, bool nor None.

@@ -58,7 +58,7 @@ class AlignedMemory(ABC):
         return ""
 
     def name_in(self, space: VectorSpace) -> str:
-        """What all its tasks together are called in shares, with the name of a bundled memory."""
+        """Name in shares of all its tasks together, such as ``"meta-learner of svm"``."""
         learner = self.learner_in(space)
         return f"meta-learner of {learner}" if learner else "meta-learner"
 
@@ -78,14 +78,14 @@ class TaskMemory(AlignedMemory):
             logged. If the memory has only a task of a similar name, that is logged, too.
         growing: Whether the search space is discovered by the trials: the memory may fit it later
             if it does not fit now.
-        filling: Whether ``memory`` was read from a place that others still write to. Of a store,
-            its path and its address this is known.
+        filling: Whether ``memory`` was read from a place that others still write to. For a store,
+            its path or its address this need not be said.
         chosen: Whether the user has named it, and so is warned of what may be a mistake.
         logger: Takes the notes on what is left out or changed.
 
     Raises:
-        TypeError: For what is not a memory.
-        ValueError: For a name or path of none.
+        TypeError: For an object that is no memory.
+        ValueError: For a name or path without a memory.
         MemoryMismatch: For a memory without other tasks, or nothing to learn from, unless it is
             filling.
     """

@@ -34,7 +34,7 @@ class MetaLearner(BaseEstimator):  # type: ignore[misc]
         n_trees: Boosting rounds (thesis 6.2: 500).
         learning_rate: Shrinkage of each tree (thesis: 0.05).
         num_leaves: Leaves of each tree; the thesis took 4, and found that 16 can be better.
-        max_rows: Runs that a fit looks at; of more, as many are drawn.
+        max_rows: Largest number of runs that a fit uses; if there are more, as many are drawn.
         n_jobs: Threads of LightGBM.
         random_state: Seed of the draw and of LightGBM.
 

@@ -71,9 +71,9 @@ def spelling(names: Iterable[str], known: Collection[str], least: int = 2) -> di
 def prefix_of(names: Iterable[str], known: Collection[str]) -> str:
     """The prefix that the ``known`` ones have among ``names``; empty if they have none.
 
-    That of a step, see ``is_step``, or one that ends in ``_`` and that several names share: a
-    single ``log_alpha`` is not the ``alpha`` of something called ``log``. Empty if a name is known
-    without a prefix, or if two prefixes have equally many.
+    It is the prefix of a step, see ``is_step``, or one that ends in ``_`` and that several names
+    share: a single ``log_alpha`` is not the ``alpha`` of something called ``log``. Empty if a name
+    is known without a prefix, or if two prefixes have equally many names.
     """
     every = {*known, *(other for name in known for other in _OTHER_NAMES.get(name, ()))}
     names = list(names)
@@ -81,7 +81,7 @@ def prefix_of(names: Iterable[str], known: Collection[str]) -> str:
         return ""
     counts = Counter(prefix for name in names if (prefix := _before_known(name, every)))
     found = [(p, n) for p, n in counts.most_common() if n > 1 or is_step(p)]
-    # With an empty one at the end, for there may be none.
+    # With an empty prefix at the end, because there may be none.
     (prefix, most), *others = [*found, ("", 0)]
     return prefix if not others or others[0][1] < most else ""
 

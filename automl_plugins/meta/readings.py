@@ -52,7 +52,7 @@ from automl_plugins.spaces.vector_space import VectorSpace
 _RANGES = FloatHyperparameter | IntegerHyperparameter
 _LARGEST = sys.float_info.max
 _ROUNDED = 1e-3  # of a step, by which single precision or printed digits miss it
-#: Share of recorded values in a range, or among choices, below which it is that of something else.
+#: Share of recorded values in a range, or among choices, below which they mean something else.
 IN_RANGE = 0.05
 _AT_THE_EDGE = 3  # of so many configurations one goes to the end of the range
 
@@ -323,7 +323,7 @@ def guess_ranges(space: VectorSpace, records: Iterable[TaskRecord]) -> dict[str,
 
     Returns:
         By name the number that does not belong to the range, NaN if there is none: the only
-        negative one, if no choice is negative. -1 often stands for what has no limit.
+        negative one, if no choice is negative. -1 often stands for "no limit".
     """
     runs = [run for r in records if r.space is None for run in r.configurations]
     found: dict[str, float] = {}
@@ -372,12 +372,12 @@ def _recorded(records: Sequence[TaskRecord]) -> list[Hyperparameter[Any, Any]]:
 
 
 def doubt_edges(space: VectorSpace, readings: Sequence[Reading]) -> list[Reading]:
-    """Readings of all tasks of a memory without most numbers of what is nearly all outside.
+    """Readings of a memory's tasks without most numbers of hyperparameters nearly all outside.
 
-    Where the best value of a new task is beyond the end of a range, the end is the best guess;
-    where it is anywhere else, it is a bad one, and the first trials of a search would all be
-    there. The recorded values cannot say which: so of each three configurations outside one goes
-    to the end, and those of the other two are not known.
+    If the best value of a new task is beyond the end of a range, the end is the best guess. If it
+    is anywhere else, the end is a bad guess, and the first trials of a search would all be there.
+    The recorded values cannot say which: so of each three configurations outside one goes to the
+    end, and the values of the other two are unknown.
     """
     numbers, outside, entries = (
         np.concatenate([getattr(reading, name) for reading in readings])

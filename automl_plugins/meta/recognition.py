@@ -190,9 +190,9 @@ class RecognisedMemory(AlignedMemory):
     taken. A search among several algorithms is of no learner: at least two of the hyperparameters
     must be active whatever the choices that are not the learner's.
 
-    An INFO line says what was recognised, and how to turn it off or choose another one; so it does
-    where the learner is not clear, or is no longer recognised. That the space is of no learner is
-    otherwise a DEBUG line. Where none is recognised the mismatch is an expected one, so that a
+    An INFO line says what was recognised, and how to turn it off or choose another one; also if
+    the learner is not clear, or is no longer recognised. Otherwise a DEBUG line says that the
+    space has no learner. If none is recognised, ``on`` raises an expected mismatch, so that a
     search continues without a memory and without a warning; every new search space is looked at
     again.
 
@@ -279,7 +279,7 @@ class RecognisedMemory(AlignedMemory):
 
 
 def task_memory(memory: Memory | AlignedMemory, *, task: str | None = None) -> AlignedMemory:
-    """``memory`` as it is if it aligns itself, else a ``TaskMemory`` of it; errors of that.
+    """``memory`` itself if it is an ``AlignedMemory``, else its ``TaskMemory``, with its errors.
 
     ``"auto"`` is a ``RecognisedMemory``.
     """

@@ -47,12 +47,12 @@ class WritableStore(Protocol):
 class Recorder:
     """Writes runs to a store, and never stops the search that makes them.
 
-    What is wrong with the arguments is raised here. What goes wrong later, such as a full disk or
-    a configuration that cannot be stored, is logged once as a warning and counted.
+    Wrong arguments raise an error here. Later failures, such as a full disk or a configuration
+    that cannot be stored, are counted, and the first is logged as a warning.
 
     Args:
         store: A ``MetaStore``, or its address or path; not the bare name of a bundled memory.
-        task: Name of the task; None leaves it to what is recorded.
+        task: Name of the task; None takes the name in the records.
         meta_features: Properties of the data by name.
         tags: What else is known of the task.
 
@@ -142,7 +142,7 @@ class SearchRecorder:
 
 
 def run_key(number: int, began: datetime | None, *facts: object) -> str:
-    """Key of a run among those of all searches of one name.
+    """Key of a run among the runs of all searches of one name.
 
     Its number and start make it unique; where the start is not known, its number and the
     ``facts``, such as its configuration and loss.

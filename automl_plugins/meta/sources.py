@@ -72,7 +72,7 @@ def read_memory(memory: Memory | None) -> Known:
 
     Raises:
         StoreError: For a store that cannot be read.
-        TypeError: For what is not a memory.
+        TypeError: For an object that is no memory.
         ValueError: For a name or place without a memory, ``"auto"``, or a meta-feature that is
             not a number.
     """
@@ -202,8 +202,8 @@ def read_source(source: Any, name: str | None = None) -> list[TaskRecord] | None
     Args:
         source: A record; what an adapter reads: an object of its framework, an address, a file or
             a folder.
-        name: Name of the task, which the source must then be one of; seeds of one scenario of SMAC
-            are. None takes its own.
+        name: Name of the task. The source must then be one task, such as the seeds of one scenario
+            of SMAC. None takes the name in the source.
 
     Raises:
         TypeError: For another object of a framework.

@@ -1,7 +1,7 @@
 """What is known of tasks: names, tags, and meta-features on one scale to compare tasks by.
 
 Sizes span five orders of magnitude and ratios have long tails, so each meta-feature becomes its
-rank among the known tasks: 0 is less than all of them, 1 more, 1/2 where it is not known.
+rank among the known tasks: 0 is below all of them, 1 above all, 1/2 unknown.
 """
 
 from __future__ import annotations
@@ -144,8 +144,8 @@ class TaskFeatures:
         names: Meta-features (m) that vary among the known tasks and, if there is a new one, that
             it has.
         known: Scaled meta-features (T, m) of the known tasks.
-        new: Those of the new task (m,).
-        described: Mask (T,) of the tasks that have any of them.
+        new: Scaled meta-features of the new task (m,).
+        described: Mask (T,) of the known tasks that have any of these meta-features.
     """
 
     def __init__(self, tasks: Sequence[MetaTask], task: TaskDescription = None) -> None:

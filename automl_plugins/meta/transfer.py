@@ -105,8 +105,8 @@ class BlendedTemplate:
     Args:
         memory: The earlier tasks.
         surrogate: See ``Blended``, also for the errors.
-        meta_features: Those of the new task; None, or none that a task of the memory has, ranks
-            by the mean over the tasks, and meta-features are not looked at.
+        meta_features: Meta-features of the new task. If it has none that a task of the memory
+            has, the meta-learner ignores them and predicts the mean over the tasks.
         learner: Settings of the meta-learner; None takes its defaults.
     """
 

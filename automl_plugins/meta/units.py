@@ -116,7 +116,7 @@ def no_limit_among(name: str, choices: Sequence[Any], numbers: FloatArray) -> Fl
 def without_no_limit(choices: FloatArray) -> FloatArray:
     """Choices as numbers (k,), NaN for a -1 beside positive ones: no number is near to it.
 
-    It stands for what has no limit, and would be the nearest one of 0 and 1.
+    -1 stands for "no limit", but would be the choice nearest to 0 or 1.
     """
     is_lone = (choices == -1.0) & (np.count_nonzero(choices <= 0.0) == 1)
     return np.where(is_lone, np.nan, choices) if (choices > 0.0).any() else choices

@@ -118,11 +118,11 @@ def advise(
         k: Number of suggestions.
         X: The data of the new task, of which meta-features are computed if the memory has any.
         y: Its target.
-        task: Its meta-features instead. Without either all known tasks count alike.
+        task: Its meta-features, if X is not given. Without both all known tasks count alike.
         design: A design, its name, or the ``Design`` that one has returned, whose configurations
             are then fitted to the space.
-        exclude: Names of tasks to leave out: the new one itself, where its runs go to the same
-            store. A search that is taken up again is then advised as it was, unless others have
+        exclude: Names of tasks to leave out, such as the new one itself if its runs go to the same
+            store. A search that is continued then gets the same advice, unless others have
             recorded meanwhile.
 
     Returns:

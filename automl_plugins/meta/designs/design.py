@@ -146,10 +146,10 @@ def make_design(
 def spread(space: VectorSpace, vectors: FloatArray, arbitrary: BoolArray) -> FloatArray:
     """Configurations (n, d) that differ in ``arbitrary`` columns, a mask (d,), too.
 
-    Of these a memory says nothing: with the default in all that it suggests, a search would learn
-    nothing of them either. The first five configurations keep the defaults, the others get the
-    points of a Sobol sequence, unless the space forbids them. A value that is no default was
-    chosen for the runs, and stays.
+    A memory says nothing about these columns; if all suggestions had their defaults, a search
+    would learn nothing about them either. The first five configurations keep the defaults, the
+    others get the points of a Sobol sequence, unless the space forbids them. A value that is not
+    the default was chosen for the runs, and stays.
     """
     columns, n = np.flatnonzero(arbitrary), len(vectors) - _WITH_DEFAULTS
     if n < 1 or not len(columns):

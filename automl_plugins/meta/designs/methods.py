@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 
 # Chosen on tables of 13 sources: benchmark_designs.py.
-_SHIFT = 0.7  # of what meta-features predict
-_FADE = 0.75  # of the trust in meta-features, with each pick
+_SHIFT = 0.7  # share that is taken of the difference which meta-features predict
+_FADE = 0.75  # factor of the trust in meta-features from one pick to the next
 _DOUBT = 0.1  # deviation of a regret on a new task after one known task
 
 _NOT_IN_FEATURES = ("default_value", "weights", "meta")  # of a hyperparameter
@@ -62,8 +62,8 @@ def diverse(
 ) -> Design:
     """A portfolio over samples of what the new task may be; arguments and errors of ``top_k``.
 
-    Every known task is a scenario of the new one, twice: as it is, and as what is predicted from
-    the meta-features plus how wrong that prediction was on the known task. So good meta-features
+    Every known task is two scenarios of the new one: as it is, and as predicted for the new task
+    from meta-features plus the error of the prediction for the known task. So good meta-features
     move the scenarios together and useless ones leave a plain portfolio. Similar tasks weigh more;
     one that shares no meta-feature with the new task is not similar. The first pick trusts
     meta-features, each further one 0.75 times as much as the one before: in the end all tasks
@@ -185,7 +185,7 @@ def knn(
 ) -> Design:
     """The best configuration of each of the k nearest tasks, by L1 distance of meta-features.
 
-    auto-sklearn scales meta-features to [0, 1] before, the thesis standardises them; here each is
+    auto-sklearn scales meta-features to [0, 1] first, the thesis standardises them; here each is
     the rank among the known tasks (``meta.tasks``), so that long tails decide nothing. A
     configuration that a nearer task has contributed is not repeated; a farther task takes its
     place. Tasks without meta-features of the new one are left aside. Without any it is the
@@ -219,11 +219,11 @@ def opt(
 ) -> Design:
     """``knn`` by the true rank correlation of losses, which only a benchmark knows (thesis 6.5).
 
-    It is that over the configurations which ``portfolio`` compares and ``vectors`` has, of large
-    memories 500, where the thesis has all; losses that a task lacks are estimated. Arguments and
+    It is taken over the configurations in ``vectors`` that ``portfolio`` compares, of large
+    memories 500, in the thesis over all; losses that a task lacks are estimated. Arguments and
     errors are those of ``top_k``; ``task`` is not used. ``vectors`` (n, d) are the configurations
-    of the new task, all that matter, ``losses`` (n,) their true losses, NaN where one failed:
-    it does not count. Without a correlation with any task the notes say so.
+    of the new task, all that matter, ``losses`` (n,) their true losses, NaN for failures, which
+    do not count. Without a correlation with any task the notes say so.
     """
     known = performance(align_memory(space, memory, task, k))
     vectors, losses = as_floats(vectors, "vectors"), as_floats(losses, "losses")

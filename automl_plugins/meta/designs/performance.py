@@ -2,8 +2,8 @@
 
 Each task is scaled to [0, 1]: 0 is its best run, 1 its worst, failed ones included. ``predict``
 goes from meta-features to the losses of many configurations at once: the output is a whole row of
-losses, so one small linear system serves all of them, and what each known task would have been
-predicted without itself comes in closed form. Its notation::
+losses, so one small linear system serves all of them, and the prediction of each known task from
+all others has a closed form. Its notation::
 
     T, C    known tasks, configurations
     M       scaled meta-features (T, m) of at least two tasks;  m, those of the new task (m,)
@@ -66,10 +66,10 @@ class Performance:
 def performance(dataset: MetaDataset) -> Performance:
     """Regrets of a memory's configurations on all its tasks.
 
-    What never completed is not a candidate: it fails, whatever its neighbours do. Of more distinct
-    ones than ``MAX_CANDIDATES`` half are those of the least mean regret, of what half of the tasks
-    or more have run; the others are the best of each task, then the second best, ... The best of
-    every task is there.
+    A configuration that never completed is no candidate: it fails, whatever its neighbours do. If
+    there are more than ``MAX_CANDIDATES``, half of them are those of the least mean regret that at
+    least half of the tasks have run; the others are the best of each task, then the second best,
+    ... The best of every task is always a candidate.
     """
     space = dataset.vector_space
     scores, losses = dataset.scores(regret), dataset.complete_losses
@@ -137,7 +137,7 @@ def _choose(dataset: MetaDataset, scores: FloatArray, limit: int) -> npt.NDArray
 _LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the median distance between tasks
 # The last one leaves the mean of all tasks, for meta-features that say nothing.
 _RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0, 100.0, 1e4)
-_NEARBY = 0.3  # width of the local average, in the same
+_NEARBY = 0.3  # width of the local average, in median distances, too
 
 
 class TaskPrediction(NamedTuple):
@@ -156,11 +156,11 @@ def predict(M: FloatArray, Y: FloatArray, m: FloatArray) -> TaskPrediction:
 def ridge_regression(M: FloatArray, Y: FloatArray, m: FloatArray) -> TaskPrediction:
     """Kernel ridge regression with a Gaussian kernel.
 
-    Its length and the ridge are those of the least leave-one-out error. With K the kernel between
-    known tasks and A = (K + ridge I)^-1, the prediction of a task from all others is
-    Y - (A Y) / diag(A) (Golub, Heath and Wahba 1979). Y is taken from the mean over all tasks, the
-    predicted one too: with few tasks that draws predictions to their truth, and designs made of
-    them were better than those of the exact form.
+    Its length and the ridge minimise the leave-one-out error. With K the kernel between known
+    tasks and A = (K + ridge I)^-1, the prediction of a task from all others is
+    Y - (A Y) / diag(A) (Golub, Heath and Wahba 1979). Y is centred by the mean over all tasks, the
+    predicted one included: with few tasks this draws predictions to their truth, and designs made
+    of them were better than with the exact form.
     """
     mean = Y.mean(axis=0)
     centred = Y - mean

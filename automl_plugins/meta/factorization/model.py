@@ -93,12 +93,12 @@ class MatrixFactorization(Schedule, BaseEstimator):  # type: ignore[misc]
         own_share: Share of a pipeline's variance that is its own to begin with, in [0, 1).
         epochs: Largest number of training epochs; 0 keeps the principal components: with
             ``kernel="linear"`` the centred singular value decomposition.
-        learning_rate: Of the optimizer.
+        learning_rate: Learning rate of the optimizer.
         block: Pipelines that are trained on together.
         batch: Data sets in a mini-batch.
-        validation: Share of the data sets that training does not see, those with a single loss
-            not among them. Parameters are those of the epoch that best predicts entries of
-            theirs from others. 0 keeps the last epoch.
+        validation: Share of the data sets with at least two losses that training does not see.
+            The parameters kept are those of the epoch that best predicts entries of these data
+            sets from others. 0 keeps the last epoch.
         patience: Epochs without a better prediction before training stops.
         progress: Whether to show a progress bar (needs tqdm).
         random_state: Seed.
@@ -138,8 +138,8 @@ class MatrixFactorization(Schedule, BaseEstimator):  # type: ignore[misc]
         taken. For 90 % missing entries the paper has ``n_components=5, optimizer="adam",
         learning_rate=1e-2``; Adam's rate falls to a tenth of it here.
 
-        As the mean is 0, losses should be scores of which 0 is what guessing reaches, negated
-        (balanced accuracy rescaled, in the paper). What it does not say is chosen here: missing
+        As the mean is 0, losses should be negated scores on a scale where guessing reaches 0 (in
+        the paper, rescaled balanced accuracy). What it does not say is chosen here: missing
         entries are the pipeline's mean for the principal components, which give the first
         amplitude and noise too; length scales begin at 1; kernel and noise are descended as
         logarithms. All pipelines in one block take N x N memory: give ``block`` for more than some
@@ -198,11 +198,11 @@ class MatrixFactorization(Schedule, BaseEstimator):  # type: ignore[misc]
         """Predict all pipelines on a new data set.
 
         Args:
-            rows: Pipelines observed on it (n,), n >= 0; of one that is repeated the mean counts.
+            rows: Pipelines observed on it (n,), n >= 0; a repeated one counts with its mean.
             losses: Their losses (n,), in any unit.
 
         Returns:
-            Mean and standard deviation (N,), in the units of the losses; without any on the
+            Mean and standard deviation (N,), in the units of the losses; without losses, on the
             common scale of the data sets.
 
         Raises:
@@ -275,7 +275,7 @@ class MatrixFactorization(Schedule, BaseEstimator):  # type: ignore[misc]
 
         Raises:
             FactorizationFileError: If the file is of another kind, damaged, or of a newer release.
-            FileNotFoundError: If there is none.
+            FileNotFoundError: If there is no file.
         """
         try:
             with as_path(path).open("rb") as file:

@@ -20,7 +20,7 @@ _COMPARED = 2000  # pipelines over which data sets are compared with the posteri
 
 @dataclass(frozen=True)
 class Recommendation:
-    """A pipeline, its expected loss and the deviation of that (None at the start).
+    """A pipeline, with the mean and deviation of its predicted loss (None at the start).
 
     ``shares`` (D,) is the share of each known data set in the decision, see ``Recommender``.
 
@@ -43,11 +43,11 @@ class Recommendation:
 class Recommender:
     """Start, then expected improvement over all pipelines (Fusi 2018, section 3.4).
 
-    The share of a data set in a decision is at the start that of ``Pick``. Later all data sets
-    together have the part of the variance that the new one's observations leave unexplained:
-    there the prediction is what the earlier data sets taught. It is divided among them in
-    proportion to the squared correlation, where positive, of the recorded losses of each with the
-    predicted ones, both around the means of the pipelines.
+    At the start ``Pick`` has the shares of the data sets in a decision. Later all data sets
+    together have the part of the variance that the new one's observations leave unexplained: there
+    the prediction comes from the earlier data sets. It is divided among them in proportion to the
+    squared correlation, where positive, of the recorded losses of each with the predicted ones,
+    both around the means of the pipelines.
 
     Args:
         model: A fitted factorisation.
@@ -204,8 +204,8 @@ def complementary(
 ) -> list[Pick]:
     """Pipelines that together are best on the known data sets, greedily.
 
-    What is missing counts as halfway between the pipeline's mean and the worst, so that what was
-    measured is preferred.
+    A missing loss counts as halfway between the pipeline's mean and the worst loss, so that
+    measured ones are preferred.
 
     Args:
         z: Losses (N, D) on one scale; NaN where there is none.

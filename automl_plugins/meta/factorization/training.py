@@ -61,7 +61,7 @@ class _Adam:
         self.steps = {f.name: np.zeros(len(getattr(p, f.name))) for f in fields(p)}
 
     def direction(self, g: Parameters, rows: IntArray) -> Parameters:
-        """What to descend along in place of a gradient of the pipelines at ``rows``."""
+        """Adam's direction of descent, given a gradient ``g`` of the pipelines at ``rows``."""
         found = {}
         for name, m in self.first.items():
             where = _where(name, rows)
@@ -211,13 +211,13 @@ class _Judge:
         return float(np.mean(logs))
 
 
-_FILL_ROUNDS = 5  # of predicting what is missing before training
+_FILL_ROUNDS = 5  # rounds in which missing losses are predicted before training
 _LEAST = 1e-4  # share of the mean variance of pipelines that noise has at least
 _SE_AMPLITUDE = 4.0  # variance of the SE processes, in mean variances of the pipelines
 
 
 def pipeline_means(z: FloatArray) -> FloatArray:
-    """Mean scaled loss (N,) of each pipeline (N, D); that of all where it has none.
+    """Mean scaled loss (N,) of each pipeline (N, D); the mean of all if it has no loss.
 
     Means of few data sets are drawn to the mean of all, by one observation's worth.
     """
@@ -233,10 +233,10 @@ def pipeline_means(z: FloatArray) -> FloatArray:
 def principal_components(kernel: Kernel, z: FloatArray, q: int, own_share: float) -> Parameters:
     """Parameters with which C is about the covariance of the pipelines.
 
-    What is missing is first the mean of its pipeline, then five times what
-    the components predict. They come from the smaller of the two Gram matrices, so 38 000 x 400
-    entries take seconds; those beyond the rank of the losses are 0. ``own_share`` is the share of
-    every pipeline's variance that is its own besides what they leave.
+    A missing loss is first the mean of its pipeline, then, in five rounds, what the components
+    predict. Components come from the smaller of the two Gram matrices, so 38 000 x 400 entries
+    take seconds; those beyond the rank of the losses are 0. ``own_share`` is the share of every
+    pipeline's variance that is its own besides what the components leave.
     """
     seen = ~np.isnan(z)
     counts = seen.sum(axis=1)

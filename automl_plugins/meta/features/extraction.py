@@ -79,7 +79,7 @@ class MetaFeatures(Mapping[str, float]):
             that the sum is the time of the whole extraction; what several of them need (the
             subsample, the selection of CFS) counts for the first that needs it. Reading the
             table is not in it.
-        failures: Name -> why the value is NaN, for exactly those that are.
+        failures: Name -> why the value is NaN, for exactly the features that are NaN.
         task: What the target was taken for.
         total_seconds: The whole call.
 
@@ -187,11 +187,11 @@ def meta_features(
 
     **Limits.** A clock is asked before each feature (those computed together are one), between
     columns and between folds; a single step is never interrupted, but the four ``max_`` caps bound
-    its size. What is out of time, or fails, is NaN with its reason in ``failures``, and the rest
-    continues; a value that came late is kept. Without time-outs the result depends on the data
-    and the seed only; new labels for the same classes change nothing. With ``time_limit=None``
-    and ``budget=None`` there are no time-outs. Reading ``X`` and ``y`` takes of the budget, but is
-    not cut short by it.
+    its size. A feature that is out of time, or fails, is NaN with its reason in ``failures``, and
+    the rest continues; a value that came late is kept. Without time-outs the result depends on the
+    data and the seed only; new labels for the same classes change nothing. With
+    ``time_limit=None`` and ``budget=None`` there are no time-outs. The time for reading ``X`` and
+    ``y`` counts towards the budget, but reading is not cut short by it.
 
     Args:
         X: A data frame or an array (n, p) of numbers or objects; values may be missing. Infinite
@@ -209,7 +209,7 @@ def meta_features(
         max_landmark_columns: Columns of the landmarkers; a random choice of those that vary.
         max_statistics_rows: The same for the groups ``statistical`` and ``information``.
         max_statistics_columns: The same for these groups.
-        seed: Of subsamples, folds and learners.
+        seed: Seed of subsamples, folds and learners.
 
     Returns:
         Exactly the features of ``meta_feature_names(groups, task)``, with the seconds of each.

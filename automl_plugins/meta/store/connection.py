@@ -122,7 +122,7 @@ class Database:
         return self.address(hide_password=True)
 
     def address(self, *, hide_password: bool) -> str:
-        """What ``parse_url`` makes ``url`` of, but for a password that is hidden."""
+        """The inverse of ``parse_url``; the password is hidden if asked for."""
         if self.url == URL.create("sqlite", database=self.url.database):
             return as_database(self.file)
         return self.url.render_as_string(hide_password=hide_password)

@@ -144,8 +144,8 @@ class MetaStore:
             space: The space that is searched; the last one given is that of the whole search.
             framework: What the search is made with: "optuna", "smac", "hyperopt", ...
             seed: Its seed.
-            search: Its name, unique in the task; None takes that of all unnamed searches of equal
-                space, framework and seed.
+            search: Its name, unique in the task; None takes one name for all unnamed searches of
+                equal space, framework and seed.
             key: Name of the run, unique in the search, such as the number of the trial; None
                 gives it one of its own.
 

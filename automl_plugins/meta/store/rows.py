@@ -155,9 +155,9 @@ def add_runs(connection: Connection, rows: Rows, *, keep: bool = False) -> int:
 
 
 def _missing(connection: Connection, made: Row[Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    """What a stored search lacks of what is ``known`` from a file, which may be older.
+    """Facts ``known`` from a file, which may be older, that a stored search lacks.
 
-    Its space is the union of both: in a narrower one its runs would be clipped. If the two
+    The space becomes the union of both: in a narrower one runs would be clipped. If the two
     contradict each other the stored one stays.
     """
     lacking = {name: value for name, value in known.items() if not getattr(made, name)}
