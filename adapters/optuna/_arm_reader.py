@@ -216,7 +216,7 @@ class ArmReader(StudyReader):
         )
 
     def _log_volume(self, view: View, index: int) -> float:
-        """Of the space of an arm; arms may have other ranges under the same names."""
+        """Log volume of an arm's space; arms may have other ranges under the same names."""
         rules, _ = self._rules(view)
         facts = dict(self.parameters[index]), rules
         return self._volumes[index].get(

@@ -89,7 +89,7 @@ class InnerSamplers:
         if not isinstance(self._inner, BaseSampler):
             return self._fresh(n_arms, self.streams.integer("inner", number))
         if arm not in copies:
-            # Of two threads that come at once the first one makes the copy that both use.
+            # If two threads come at once, both use the copy that was stored first.
             copies.setdefault(arm, copy.deepcopy(self._inner))
         return copies[arm]
 

@@ -351,9 +351,9 @@ class ArmStorage:
     get_best_trial: Any = BaseStorage.get_best_trial
 
     def get_study_system_attrs(self, study_id: int) -> dict[str, Any]:
-        """The attributes that the arm's sampler gave the study, and those of the study itself."""
+        """The study's own attributes, and those that the arm's sampler gave it."""
         stored = self._storage.get_study_system_attrs(study_id)
-        # Not those of other arms: this one has its own place in a sequence.
+        # Without attributes of other arms: each arm has its own place in a sequence.
         common = {key: v for key, v in stored.items() if not key.startswith(f"{_PREFIX}:")}
         own = {key: v for key, v in stored.items() if key.startswith(self._prefix)}
         return common | {key.removeprefix(self._prefix): v for key, v in own.items()}
@@ -378,7 +378,7 @@ class ArmStudy(Study):
         self._storage: Any = storage
         self._study_id = study._study_id
         self._directions = study._directions
-        # A new one: that of the study may hold trials of all arms.
+        # A new one, because the study's may hold trials of all arms.
         self._thread_local = type(study._thread_local)()
         self._stop_flag = False
 

@@ -218,8 +218,8 @@ class BOASFSampler(ArmSampler):
     """Bayesian optimisation by adaptive successive filtering (Zhu 2020).
 
     The budget is spent in rounds. After each round every arm advances with a probability that
-    grows with its score; these arms share the next round by softmax. The outcome of a round is
-    stored with its first trial and read by all workers, so late results change nothing.
+    grows with its score; those that advance share the next round by softmax. The outcome of a
+    round is stored with its first trial and read by all workers, so late results change nothing.
 
     A sampler cannot end a study. When the budget is spent, it calls ``study.stop`` if
     ``stop_when_spent``; for further trials ``MaxUCB`` chooses among the arms of the last round.

@@ -24,7 +24,7 @@ from .memory import read_study
 from .space import distributions_in, space_of_trials
 from .studies import finished_trials, is_maximized, studies_in
 
-# Growth of the number of trials after which conditions are inferred anew: 30 times in 1000 trials.
+# Growth of the number of trials after which conditions are inferred anew: some 30 times in 1000.
 _GROWTH = 1.2
 _RECENT = 500  # newest trials from which conditions are inferred, in 0.03 s for 33 names
 

@@ -48,8 +48,8 @@ class SuccessiveFilteringPruner(Seeded, BasePruner):
     Args:
         min_resource: Step of the first rung; >= 1.
         reduction_factor: Ratio of the step of a rung to the step of the rung before; >= 2.
-        n_startup_trials: Trials at a rung, the present one included, below which none is
-            pruned there: of two trials one is always the worst. >= 0.
+        n_startup_trials: Number of trials at a rung, the present one included, below which no
+            trial is pruned there: of two trials one is always the worst. >= 0.
         seed: Non-negative integer; None draws one and logs it.
 
     Raises:

@@ -35,7 +35,7 @@ SearchSpace = (
 )
 
 #: User attribute of trials that were enqueued here: the design, and a suggestion's score (None
-#: where it has none) and reason.
+#: if it has none) and reason.
 INITIAL_DESIGN = "initial_design"
 
 
@@ -155,7 +155,10 @@ def _find_space(source: SearchSpace) -> Distributions | ConfigurationSpace:
     with contextlib.suppress(Exception):  # what it asked for before a failure counts
         source(traced)
     if not traced.distributions:
-        raise ValueError(f"The objective {source!r} asked for no parameter when it was called.")
+        raise ValueError(
+            f"The objective {source!r} asked for no parameter when it was called: pass the"
+            " distributions by name as search_space=."
+        )
     return traced.distributions
 
 

@@ -44,7 +44,7 @@ _TRIES = 4  # proposals for one trial at most, if other workers publish the same
 
 
 class _Asked(NamedTuple):
-    """The state of the study when a trial asked for its search space, and its later values."""
+    """The state of the study when a trial asked for its search space, and values beyond it."""
 
     names: frozenset[str] = frozenset()  # all parameters known then; none without a proposal
     moving: frozenset[str] = frozenset()  # names whose range moves, see ``StudyColumns``

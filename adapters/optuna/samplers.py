@@ -60,15 +60,15 @@ _DECIDED = {"memory", "per_second"}  # arguments of recipes that the samplers se
 def takes(recipe: Callable[..., Any], shared: type[SamplerOptions]) -> Callable[[S], S]:
     """Class decorator that writes the signature of a sampler, which users and ``split`` read.
 
-    It has the sampler's own arguments, those of the recipe and those of ``shared``, with the
-    defaults of their definitions.
+    It has the arguments of the sampler, of the recipe and of ``shared``, with the defaults of
+    their definitions.
     """
     every = signature(ProposerSettings).parameters | signature(ProposerSampler).parameters
     every = every | {_STARTUP: every["n_startup"].replace(name=_STARTUP)}
 
     def decorated(sampler: S) -> S:
-        # Of a name in several places the first counts: the sampler, then its recipe, then
-        # ``shared``.
+        # If a name has several definitions, the first counts: in the sampler, then in its recipe,
+        # then in ``shared``.
         own = signature(sampler.__init__)
         found = {n: p for n, p in own.parameters.items() if p.kind != p.VAR_KEYWORD}
         del found["self"]
@@ -89,7 +89,7 @@ def takes(recipe: Callable[..., Any], shared: type[SamplerOptions]) -> Callable[
 def split(
     sampler: type[ProposerSampler], options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Options of a recipe, and those of ``ProposerSampler``; TypeError for any others."""
+    """Options of the recipe, and options of ``ProposerSampler``; TypeError for any others."""
     refuse_foreign(sampler.__name__, options, signature(sampler).parameters, _OF_OPTUNA)
     check_integer(_STARTUP, options.get(_STARTUP), 0, optional=True)
     of_sampler = signature(ProposerSampler).parameters.keys() & options.keys()

@@ -54,7 +54,7 @@ class Cache(dict[K, V]):
         """The entry of a study, made if it is new; the oldest studies are dropped."""
         found = self.get(key)
         if found is None:
-            # Of two threads that make one, both get the first.
+            # If two threads make an entry at once, both get the first.
             found = self.setdefault(key, make())
             for old in list(self)[:-_MAX_STUDIES]:
                 self.pop(old, None)
@@ -144,7 +144,7 @@ class SeededSampler(Seeded, BaseSampler):
             self._overheads[key] = self._overheads.get(key, 0.0) + spent
 
     def _store_overhead(self, study: Study, trial: FrozenTrial) -> None:
-        """Store the time of a trial; where the storage fails, warn once in each study.
+        """Store the time of a trial; if the storage fails, warn once in each study.
 
         No ``catch=`` of ``Study.optimize`` holds here, and the trial is worth more than its cost.
         """

@@ -122,7 +122,7 @@ def owns(source: str) -> bool:
     if "://" in source:
         return True
     path = as_path(source)
-    if not os.path.isfile(path):  # False for what is no path, too
+    if not os.path.isfile(path):  # False also for a text that is no path
         return False
     return source.endswith(".log") or (path.stat().st_size > 0 and _is_journal(path))
 

@@ -96,7 +96,7 @@ def read_trial(trial: FrozenTrial, *, maximize: bool, cost: Cost = "duration") -
     asked = trial.distributions
     # Optuna shows the values of a trial as the objective got them; models need numbers.
     internal = {n: float(d.to_internal_repr(trial.params[n])) for n, d in asked.items()}
-    # A range with one value has no scale, but its value may be what a condition depends on.
+    # A range with one value has no scale, but a condition may depend on its value.
     varied = {n: d for n, d in asked.items() if not d.single()}
     seconds = _seconds(trial) if cost is None or cost == "duration" else _cost(trial, cost)
     return StudyTrial(

@@ -115,7 +115,9 @@ class Selector(ConfigSelector):
     def runhistory(self) -> RunHistory:
         """The run history of the selector's facade; RuntimeError without a facade."""
         if self._runhistory is None:
-            raise RuntimeError("This config selector has not been given to a facade.")
+            raise RuntimeError(
+                "This config selector has no facade yet: pass it as config_selector= first."
+            )
         return self._runhistory
 
     def begin(self) -> None:

@@ -371,9 +371,13 @@ def _check_fits(
             " itself. Leave out config_selector, or pass one of SMAC's."
         )
     if not is_same_space(selector.scenario.configspace, scenario.configspace):
-        raise ValueError("config_selector was made for another search space.")
+        raise ValueError(
+            "config_selector was made for another search space: make it from the same scenario."
+        )
     if design is not None and selector.random_design not in (None, design):
-        raise ValueError("random_design was given twice: to the facade and to its selector.")
+        raise ValueError(
+            "random_design was given twice, to the facade and to its selector: leave out one."
+        )
 
 
 def _complete(parts: dict[str, Any], scenario: Scenario) -> None:

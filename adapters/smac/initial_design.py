@@ -60,8 +60,8 @@ class MetaInitialDesign(AbstractInitialDesign):
             place of its first configurations; ``"replace"``: suggestions only.
         n_configs: Number of suggestions; None takes the size of the default design, half of it
             for ``"add"`` and ``"part"``, at most 25.
-        default: The design that suggestions are added to or replace; None takes that of
-            ``HyperparameterOptimizationFacade``, Sobol points. For another facade pass its
+        default: The design that suggestions are added to or replace; None takes the Sobol points
+            of ``HyperparameterOptimizationFacade``. For another facade pass its
             ``get_initial_design(scenario)``.
         max_ratio: Share of the trials that suggestions and default design may take. None does not
             limit ``n_configs``, unlike SMAC's own designs, but warns if more than half of the
@@ -252,7 +252,9 @@ def _usual(
         )
     found = _distinct(default.select_configurations())
     if any(config.config_space != scenario.configspace for config in found):
-        raise ValueError("default is an initial design for another search space.")
+        raise ValueError(
+            "default is an initial design for another search space: make it from this scenario."
+        )
     return [adopt(config, scenario.configspace) for config in found]
 
 

@@ -79,7 +79,7 @@ def read_trial(config: Configuration, key: TrialKey, value: TrialValue, number: 
 
 
 def read_note(value: TrialValue, key: str) -> Mapping[str, Any]:
-    """What ``write_note`` wrote; empty without a note, or where the key is the user's."""
+    """The note that ``write_note`` wrote; empty without one, or if the user has taken the key."""
     info = value.additional_info
     note = info.get(key) if isinstance(info, Mapping) else None
     return note if isinstance(note, Mapping) else {}

@@ -214,7 +214,10 @@ def test_a_ready_design_needs_no_space() -> None:
         ({"memory": "nothing"}, "no memory 'nothing'"),
         ({"search_space": None}, "Pass search_space="),
         ({"search_space": {"alpha": FloatDistribution(0, 1)}}, "share no hyperparameter"),
-        ({"search_space": lambda trial: 1.0}, "asked for no parameter when it was called"),
+        (
+            {"search_space": lambda trial: 1.0},
+            "asked for no parameter when it was called: pass the distributions",
+        ),
         ({"search_space": 3}, "search_space must be Optuna's distributions by name"),
     ],
 )

@@ -472,7 +472,7 @@ DESIGNED = partial(
         ),
         (
             {"config_selector": partial(other_selector, space=ConfigurationSpace({"z": (0, 1)}))},
-            "made for another search space",
+            "made for another search space: make it from the same scenario",
         ),
         (
             {"config_selector": partial(other_selector, space=reordered())},

@@ -104,7 +104,7 @@ def test_blocks_that_overlap_leave_the_log_as_it_was() -> None:
 def test_facades_tell_a_selector_what_it_needs(tmp_path: Path) -> None:
     run = scenario(tmp_path)
     selector, design = _private.Selector(run), DefaultInitialDesign(run)
-    with pytest.raises(RuntimeError, match="has not been given to a facade"):
+    with pytest.raises(RuntimeError, match="has no facade yet: pass it"):
         _ = selector.runhistory
     smac = facade(run, initial_design=design, config_selector=selector)
     assert selector.runhistory is smac.runhistory and selector.scenario is run
