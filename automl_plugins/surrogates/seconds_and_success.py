@@ -29,7 +29,7 @@ from sklearn.tree import ExtraTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from automl_plugins._arguments import check_finite, check_integer
-from automl_plugins.arrays import BoolArray, FloatArray, check_seconds, check_shape
+from automl_plugins.arrays import BoolArray, FloatArray, IndexArray, check_seconds, check_shape
 from automl_plugins.records.scores import HUGE
 from automl_plugins.surrogates.averaged_process import AveragedProcess
 from automl_plugins.surrogates.base import as_features, as_training, informative_rows
@@ -162,7 +162,7 @@ def _grow(
     return tree, shares
 
 
-_BORDER_ROWS = 150  # of a constraint, half of them those nearest to its border
+_BORDER_ROWS = 150  # most rows of a constraint that are learnt
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -199,10 +199,7 @@ class Constraints(BaseEstimator):  # type: ignore[misc]
             with np.errstate(over="ignore"):
                 size = np.minimum(np.abs(c) / unit, HUGE)
             z = np.sign(c) * np.log1p(size)
-            # The process itself would keep rows far inside. Of equally far ones the newest, which
-            # come first in reversed order, are kept: the search draws near to the border.
-            newest_first = len(z) - 1 - informative_rows(np.abs(z[::-1]), _BORDER_ROWS)
-            rows = np.sort(newest_first)
+            rows = _border_rows(z)
             process = AveragedProcess(implied=self.implied)
             self.processes_.append(process.fit(X[known[rows]], z[rows]))
         return self
@@ -216,6 +213,22 @@ class Constraints(BaseEstimator):  # type: ignore[misc]
             # Constraints are independent, as in the paper; a product of many would underflow.
             total += log_ndtr(-mean / np.maximum(std, _TINY))
         return total
+
+
+def _border_rows(z: FloatArray) -> IndexArray:
+    """Positions of at most ``_BORDER_ROWS`` compressed values (n,) that show the border.
+
+    If one side has few rows, all of them are kept: yes-or-no values are equally far from the
+    border, and nothing else shows it. Of the others half are nearest to the border; a process
+    itself would keep rows far inside. Of equally far rows the newest are kept, for the search
+    draws near to the border.
+    """
+    few, many = sorted((np.flatnonzero(z > 0.0), np.flatnonzero(z <= 0.0)), key=len)
+    if len(few) > _BORDER_ROWS // 2:
+        few, many = few[:0], np.arange(len(z))
+    newest_first = many[::-1]  # equal values rank in the order of the rows
+    chosen = informative_rows(np.abs(z[newest_first]), _BORDER_ROWS - len(few))
+    return np.sort(np.concatenate([few, newest_first[chosen]]))
 
 
 _FLOOR = 1e-3  # seconds: below a millisecond clocks measure themselves

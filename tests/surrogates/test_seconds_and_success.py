@@ -202,6 +202,18 @@ def test_of_rows_as_near_to_a_border_the_newest_are_learnt() -> None:
     assert p[0] > 0.9 and p[1] < 0.1
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_few_rows_on_one_side_of_a_border_are_all_learnt(sign: float) -> None:
+    X = 0.8 * np.random.default_rng(0).random((500, 2))
+    few = np.arange(1, 11)  # old ones, far from the others
+    X[few, 0] += 0.9 - 0.8 * X[few, 0]
+    sides = np.full(500, -sign)
+    sides[few] = sign
+    p = np.exp(Constraints().fit(X, sides[:, None]).log_probability(X))
+    holds = sides < 0.0
+    assert (p[holds] > 0.9).all() and (p[~holds] < 0.1).all()
+
+
 @pytest.mark.parametrize("unit", [1e-200, 1e-3, 1e3, 1e140])
 def test_the_unit_of_a_constraint_does_not_matter(unit: float) -> None:
     X, values = slopes()
