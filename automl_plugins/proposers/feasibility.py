@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -134,5 +135,6 @@ def likely_to_succeed(
     )
     if models is None or not len(vectors):
         return np.ones(len(vectors), dtype=bool)
-    success = np.exp(models.log_success(space.features(vectors)))
-    return np.asarray(success >= _LIKELY * success.max())
+    # Of many broken constraints the probability itself may underflow, for all vectors alike.
+    log_success = models.log_success(space.features(vectors))
+    return np.asarray(log_success >= log_success.max() + log(_LIKELY))

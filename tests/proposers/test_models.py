@@ -12,6 +12,7 @@ from scipy.stats import spearmanr
 
 from automl_plugins import surrogates
 from automl_plugins.arrays import FloatArray
+from automl_plugins.proposers.feasibility import likely_to_succeed
 from automl_plugins.proposers.models import (
     FittedModels,
     ModelSettings,
@@ -420,6 +421,14 @@ def test_constraints_are_learnt_by_processes_and_failures_by_trees() -> None:
     # While no row is feasible the violations stand for the losses.
     none = fitted(np.abs(x) + 1.0, unknown).feasibility
     assert none is not None and none.constraints is None
+
+
+def test_the_least_unlikely_vectors_are_told_from_others_by_many_constraints() -> None:
+    x = np.linspace(0.0, 1.0, 40)
+    broken = np.column_stack([x > 0.1 + 0.01 * i for i in range(60)]).astype(np.float64)
+    observed = History.of(x[:, None], x, constraints=broken)
+    asked = x[[20, 30], None]  # they break 42 and all 60: probabilities below the least float
+    assert likely_to_succeed(LINE, observed, Streams(0), asked).tolist() == [True, False]
 
 
 def test_losses_that_have_diverged_are_learnt_where_failures_are_ignored() -> None:
