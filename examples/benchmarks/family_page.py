@@ -31,26 +31,29 @@ _INTRODUCTION = """\
 # Evidence
 
 How `{control}` compares with the samplers one would use instead, on {n_families} families of
-problems. Its defaults were chosen on every second table of a family; the figures are those of the
-others, at most 20 of each, spread evenly. Losses are shown like wins. Written from the kept
-searches by
+problems. Its defaults were chosen on every second table of a family; the figures are from the
+other tables, at most 20 of each family, spread evenly. Losses are shown like wins. Written from
+the kept searches by
 
     python examples/benchmarks/benchmark_families.py page
 
 ![Average rank by trials]({picture})
 
 50 trials (60 on smooth functions). Seeds: {seeds}. Every search has a seed of its own.
-*Regret* is the gap between the best loss so far and the best known one, in percent of the distance
-between the best and the worst of a recorded table. `lcbench` and `rbv2_xgboost` are the surrogates
-of YAHPO Gym, smooth networks fitted to recorded runs: there it is the gap to the best of all
-searches and 20 000 random configurations, in percent of the distance from it to their median. On
-smooth functions it is the decimal logarithm of the gap itself, at least -8. A *block* is a table,
-with the mean of its seeds; where a family has ten tables or fewer, it is a table with a seed (on
-smooth functions a function with the mean of its seeds).
-`random 2x` is random search with two evaluations for a trial. What has not searched every table
-(SMAC, the slowest; CMA-ES, for numbers only) is compared on its own searches. All methods run with
-their defaults unless the name says more; Optuna's TPE is multivariate with constant liar by
-default since version 5.
+
+- *Regret* is the gap between the best loss so far and the best known one.
+    - Recorded tables: in percent of the distance between the best and the worst loss of the table.
+    - `lcbench` and `rbv2_xgboost` (surrogates of YAHPO Gym, smooth networks fitted to recorded
+      runs): the best known loss is the best of all searches and of 20 000 random configurations,
+      the distance is from there to the median of these configurations.
+    - Smooth functions: the decimal logarithm of the gap itself, at least -8.
+- A *block* is a table, or a smooth function, with the mean of its seeds. In families of ten
+  recorded tables or fewer it is a table with one seed.
+- `random 2x` is random search with two evaluations for a trial.
+- SMAC, the slowest, and CMA-ES, for numbers only, did not search every table: they are compared on
+  the tables that they searched.
+- All methods run with their defaults unless the name says more. Optuna's TPE is multivariate with
+  constant liar by default since version 5.
 
 | family | what | parameters | problems, judged | published by |
 |:--|:--|:--|:--|:--|
@@ -64,11 +67,12 @@ default since version 5.
 | rbv2_xgboost | XGBoost, a surrogate | 14, conditional | 119, 20 | Pfisterer et al. 2022 |
 | smooth | functions, rotated and shifted | 2 to 20 | 18, 9 | `smooth_functions.py` |
 
-Where the names of a space are a learner's, `AutoSampler` begins with the memory of it that comes
+Where the parameters have the names of a learner, `AutoSampler` begins with its memory that comes
 with the package: on {recognised}.
-Runs there on the searched data set, and on others of its source, were left out. It is asked for
-the values of a grid, which the memory knows, where all others are asked for their numbers in
-order. `{no_memory}` is `AutoSampler(memory=None)`; on the other families both propose the same.
+Runs on the searched data set, and on others of its source, were left out of it. A memory knows the
+values of a grid, so `AutoSampler` is asked for these; all others are asked for the numbers of the
+values in their order. `{no_memory}` is `AutoSampler(memory=None)`; on the other families both
+propose the same.
 """
 
 
@@ -101,14 +105,15 @@ def page(
         against_best(curves, control, peers, families, (*BUDGETS, LAST)),
         *(inside(v, against_best(curves, v, peers, families, (*BUDGETS, LAST))) for v in variants),
         _trials(curves, [control, *variants], peers, families),
-        "## Average ranks\n\nBy trials: over the families, each of the same weight (in brackets:"
-        " over all blocks). The second table is on the searches that the slow ones made too. The"
-        f" last row: those of {NO_MEMORY} if it takes the place of {control}.",
+        "## Average ranks\n\nBy trials: the mean over the families, all of the same weight (in"
+        " brackets: over all blocks). The second table has only the searches that the slow"
+        f" samplers made, too. The last row has the ranks of {NO_MEMORY} in the place of"
+        f" {control}.",
         ranks(curves, [control, *everywhere], BUDGETS, variants),
         ranks(curves, [control, *widely], BUDGETS, variants),
-        f"## Significance\n\nBlocks that {control} wins, ties and loses, by trials, and the"
-        " p-value of Wilcoxon's signed-rank test adjusted by Finner (* at most 0.05). Without the"
-        " smooth functions, whose regret has another scale.",
+        f"## Significance\n\nBlocks that {control} wins/ties/loses, by trials, and the p-value of"
+        " Wilcoxon's signed-rank test adjusted by Finner (* at most 0.05). Smooth functions are"
+        " left out: their regret has another scale.",
         significance(curves, control, everywhere, BUDGETS),
         significance(curves, control, widely, BUDGETS),
     ]
@@ -171,10 +176,10 @@ def against_best(
             cells.append(f"{ratio:{'+' if family in FUNCTIONS else ''}.2f}{more} {peer}")
         rows[family] = cells
     return (
-        f"## {control} against the best peer\n\nRatio of geometric mean regrets by trials, and the"
-        f" peer: the one with which it is largest. Regrets below {FLOOR} % count as {FLOOR} %; in"
-        f" brackets the ratio with a floor of {FLOOR / 10} %. On functions: difference of"
-        f" mean log10 regret.\n\n{markdown(rows, budgets)}"
+        f"## {control} against the best peer\n\nRatio of geometric mean regrets by trials, below 1"
+        f" where {control} is ahead. The peer is the sampler with the largest ratio. Regrets below"
+        f" {FLOOR} % count as {FLOOR} %; in brackets the ratio with a floor of {FLOOR / 10} %. On"
+        f" functions: difference of mean log10 regret.\n\n{markdown(rows, budgets)}"
     )
 
 
@@ -190,7 +195,7 @@ def _trials(
     rows["all"] = ["", *medians(pd.concat(every))]
     return (
         f"## Trials until {ours[0]} is as good as the best peer after 50\n\nMedian over blocks,"
-        " in brackets the share of those on which it never is; 51 stands for never.\n\n"
+        " in brackets the share of blocks on which it never is; 51 stands for never.\n\n"
         + markdown(rows, ("peer", "blocks", *ours))
     )
 
@@ -255,8 +260,8 @@ def _others(curves: pd.DataFrame, control: str, others: Sequence[str]) -> str:
     """The other samplers of this package: ranks, then wins and losses."""
     return (
         "## The other samplers of this package\n\nForest EI is `SurrogateSampler` with a random"
-        f" forest, GBQR thesis is `GBQRSampler.thesis()`. Average ranks, then the blocks that"
-        f" {control} wins, ties and loses, as above.\n\n"
+        " forest, GBQR thesis is `GBQRSampler.thesis()`. First the average ranks, then the blocks"
+        f" that {control} wins/ties/loses, as above.\n\n"
         f"{ranks(curves, [control, *others], BUDGETS)}\n\n"
         f"{significance(curves, control, others, BUDGETS)}"
     )
@@ -292,14 +297,14 @@ def _memories(
     honest = ("peer", "without memory", *(f"{how} memory" for how in HONEST))
     columns = ("without memory", "with the lie", "change", f"{_SUGGESTED} trials later")
     return (
-        "## With a memory\n\nOf the other data sets, copies of the searched one left out;"
-        " described: with the meta-features of the searched one. Median number of trials until"
-        f" {control} is as good as the best peer after 50, in brackets the blocks on which it"
-        " never is; searches with a memory have fewer seeds.\n\n"
+        f"## With a memory\n\nMedian number of trials until {control} is as good as the best peer"
+        " after 50, in brackets the blocks on which it never is. The memory has the other data"
+        " sets of the family, without copies of the searched one; *described*: the search is also given"
+        " the meta-features of its data set. Searches with a memory have fewer seeds.\n\n"
         f"{markdown(rows, honest)}\n\nMemories that lie: mean regret from trial 20 on, in"
-        f" percent. The last column is what {_SUGGESTED} wasted trials cost, as many as a memory"
-        " suggests first: the change if the searches without memory had begun that much later."
-        f"\n\n{markdown(lies, columns)}"
+        f" percent. The last column shows what {_SUGGESTED} wasted trials cost, as many as a"
+        f" memory suggests first: the change if the searches without memory began {_SUGGESTED}"
+        f" trials later.\n\n{markdown(lies, columns)}"
     )
 
 
