@@ -44,17 +44,22 @@ How samplers do when a search has seconds, not trials. Written from the kept sea
 _MEMORY = """\
 ## Trainings that run out of memory
 
-A search of {hours} simulated hours over the 14 hyperparameters of a small language model. What
-answers are two models of the trainings that Ferreira et al. (2026, arXiv 2603.24647) recorded, of
-the 10,200 of 11,172 whose hyperparameters are all known: one says whether a training runs out of
-memory (then it takes {failure:.0f} s and has no loss), the other how many bits per byte it reaches
-in its {training:.0f} s. No answer is better than the best of the {nearest} recorded runs that are
-nearest, because models promise losses that nobody measured. Three hyperparameters are rounded to
-powers of two, as in the recorded searches. {validation}
+A search of {hours} simulated hours over the 14 hyperparameters of a small language model. Two
+models answer, learnt from the trainings that Ferreira et al. (2026, arXiv 2603.24647) recorded:
+from the 10,200 of 11,172 whose hyperparameters are all known.
 
-A failed training is told as failed; "failures as {penalty:g}" is the same sampler told a loss of
-{penalty:g}, as one does who cannot report failures. The target is the mean of the best losses of
-{peer}. Best bits per byte: mean and standard deviation of the searches; less is better.
+- One model says whether a training runs out of memory. Then it takes {failure:.0f} s and has no
+  loss.
+- The other says how many bits per byte a training reaches in its {training:.0f} s. Models promise
+  losses that nobody measured, so no answer is better than the best of the {nearest} nearest
+  recorded runs.
+- Three hyperparameters are rounded to powers of two, as in the recorded searches.
+- {validation}
+
+In the table, *failures as {penalty:g}* is a sampler that is told a loss of {penalty:g} for a
+failed training, as one does who cannot report failures; all others are told of the failure. The
+target is the mean of the best losses of {peer}. Best bits per byte: mean and standard deviation of
+the searches; less is better.
 """
 
 _PUBLISHED = """\
@@ -65,13 +70,16 @@ seeds, settings of that paper), for orientation only:
 _SECONDS = """\
 ## Tables with recorded seconds
 
-A search has the seconds of {mean} random configurations in the mean, and at most {n} trials;
-`AutoSampler, cost` is `AutoSampler(cost="seconds")`, which divides the gain it expects by the
-seconds it expects. Tables on which no default was chosen: 20 of oboe, 15 tasks of the surrogate
-rbv2_xgboost, the three of NAS-Bench-201. On rbv2_xgboost `AutoSampler` begins with the memory of
-XGBoost that comes with the package, without runs on the searched data; `no memory` is
-`memory=None`. Regret in percent as on the evidence page, in the mean over the searches that all
-have made, after a share of the seconds.
+A search may spend {mean} times the mean seconds of a random configuration, and has at most {n}
+trials. No default was chosen on these tables: 20 of oboe, 15 tasks of the surrogate rbv2_xgboost,
+the three of NAS-Bench-201.
+
+- `AutoSampler, cost` is `AutoSampler(cost="seconds")`, which divides the expected improvement by
+  the predicted seconds.
+- On rbv2_xgboost `AutoSampler` begins with the memory of XGBoost that comes with the package,
+  without runs on the searched data; `no memory` is `memory=None`.
+- The tables of a family show the regret in percent, as on the [evidence page](README.md), after a
+  share of the seconds: the mean over the searches that all samplers made.
 """
 
 
@@ -166,9 +174,9 @@ def _by_seconds(searches: Sequence[Search], folder: Path) -> list[str]:
     parts = [_SECONDS.format(mean=MEAN_TRIALS, n=TIMED_TRIALS).strip()]
     families = sorted({s["task"].partition("/")[0] for s in searches})
     parts.append(
-        f"Seconds until a search is as good as {PEER} at its end, as a ratio to the seconds that"
-        f" {PEER} itself took to get there, on the same table and seed: median, and in brackets"
-        " the share of searches that never are.\n\n" + _ratios(searches, families)
+        f"Seconds until a search is as good as {PEER} at its end, divided by the seconds that"
+        f" {PEER} itself took to get there, on the same table and seed: median, in brackets the"
+        f" share of searches that never are as good.\n\n{_ratios(searches, families)}"
     )
     for family in families:
         own = [s for s in searches if s["task"].startswith(f"{family}/")]
