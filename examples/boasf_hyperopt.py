@@ -1,7 +1,7 @@
 """Choose among four classifiers and tune them at once, in one minute: BOASF over Hyperopt's TPE.
 
 The options of the root hp.choice are arms. Three rounds share the seconds among them, and arms are
-filtered in between. Prints which classifier got what; writes a plot of it.
+filtered in between. Prints the trials and seconds of each classifier, and writes a plot of them.
 
     python examples/boasf_hyperopt.py [--seconds 60]
 """

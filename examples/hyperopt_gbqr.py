@@ -1,4 +1,4 @@
-"""GBQR as algo= of Hyperopt's fmin, beside TPE: a classifier of handwritten digits.
+"""GBQR as algo= of Hyperopt's fmin, compared with TPE: a classifier of handwritten digits.
 
 Three classifiers with hyperparameters of their own; the loss is the balanced error of three folds.
 

@@ -1,8 +1,8 @@
 """Recommend pipelines for a new data set from a matrix of losses: matrix factorisation (PMF).
 
 The matrix has a row for each pipeline and a column for each data set, NaN where a pipeline was not
-tried. Here it has 192 pipelines, trained on about fifty data sets, from the memories that come
-with the package, without wine, the new data set. Replace it by your own.
+tried. Replace it by your own: here it has 192 pipelines, trained on about fifty data sets, from
+the memories that come with the package. The new data set is wine, which is left out of them.
 
     python examples/pmf_recommend.py [--n-trials 10]
 """

@@ -1,7 +1,7 @@
 """Earlier studies of a support vector machine, and new ones that learn from them.
 
-The earlier ones are kept in a file, as studies usually are, and AutoSampler is given the file;
-Optuna's default sampler knows nothing of them.
+The earlier studies are kept in a file, as usual, and AutoSampler is given the file. Optuna's
+default sampler, for comparison, knows nothing of them.
 
     python examples/transfer_optuna.py [--n-trials 20] [--seeds 3]
 """

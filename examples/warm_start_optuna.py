@@ -1,6 +1,6 @@
-"""Three studies recorded into one SQLite file, and new ones that begin with what it suggests.
+"""Record three studies into one SQLite file, and begin new studies with its suggestions.
 
-All that a study needs to be remembered is a callback, whatever framework it runs in.
+A study is recorded by a callback, here and in the other frameworks.
 
     python examples/warm_start_optuna.py [--n-trials 15] [--seeds 2]
 """

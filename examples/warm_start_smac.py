@@ -1,4 +1,4 @@
-"""SMAC's initial design replaced by what a memory suggests, against its own Sobol points.
+"""SMAC with the suggestions of a memory as its initial design, against SMAC's own Sobol points.
 
 A random forest is tuned on handwritten digits, whose family is left out of the bundled memory.
 

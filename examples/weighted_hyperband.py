@@ -1,7 +1,7 @@
 """Weighted model sampling under Hyperband, with training rows as the resource.
 
-The more hyperparameters a classifier has, the more of its configurations are drawn: p ~ 2^N. Each
-is trained on a ninth of the rows, on a third, then on all, unless Hyperband stops it.
+The more hyperparameters a classifier has, the more of its configurations are drawn: p ~ 2^N. A
+configuration is trained on a ninth of the rows, a third, then all, unless Hyperband stops it.
 
     python examples/weighted_hyperband.py [--seconds 30]
 """

@@ -2,12 +2,12 @@
 
 In each function one option of a choice is the best, every other one costs something, and the best
 value of the first number depends on the first choice. Methods are samplers of Optuna.
-Searches are appended to a file; what is in it is not run again.
+Searches are appended to a file; a search in the file is not run again.
 
     benchmark_choices.py  # 3 spaces, 10 seeds, 60 trials
 
-Regret is the best loss so far, the least one being 0, in percent of the median loss of random
-configurations.
+Regret is the best loss so far in percent of the median loss of random configurations; the least
+possible loss is 0.
 """
 
 from __future__ import annotations

@@ -3,14 +3,14 @@
 The curves of lcbench (YAHPO Gym), accuracies of neural networks after 1 to 52 epochs, need the
 recorded runs; every second task is searched. The others are invented: the best configurations
 learn as fast as the others (alike), or more slowly (slower). SMAC trains a promoted configuration
-anew; under a pruner of Optuna it is trained on. What was trained in full counts. Searches are
-appended to a file; what is in it is not run again.
+anew; under a pruner of Optuna it is trained on. Only configurations that were trained in full
+count. Searches are appended to a file; a search in the file is not run again.
 
     benchmark_fidelity.py  # 3 seeds; SMAC's own facade: a third of the tasks of lcbench, 1 seed
     benchmark_fidelity.py --curves alike slower --seeds 5
 
-Regret is the best loss so far, less the least one of all searches and of 2 000 random
-configurations, in percent of the median of these less the least one.
+Regret is the gap between the best loss so far and the least loss of all searches and of 2 000
+random configurations, in percent of the gap between the median of these and the least loss.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     benchmark_hyperopt.py quality
 
-Shown are the mean normalised regret in percent, and whether the difference to TPE is significant.
+Prints the mean normalised regret in percent, and whether the difference to TPE is significant.
 """
 
 from __future__ import annotations

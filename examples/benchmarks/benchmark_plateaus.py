@@ -2,12 +2,13 @@
 
 Every function is a bowl with ripples, in three forms: as it is (the control), as the accuracy of
 100 test rows, and constant within the cells of a grid. Methods are samplers of Optuna. Searches
-are appended to a file; what is in it is not run again.
+are appended to a file; a search in the file is not run again.
 
     benchmark_plateaus.py  # 4 spaces, 3 forms, 10 seeds, 50 trials
 
-Regret is that of the best loss so far, in the range of the losses. A near-copy is a trial, from
-the 21st on, that lies within 1 % of each range of an earlier one.
+Regret is the gap between the best loss so far and the least one, as a share of the range of the
+losses. A near-copy is a trial, from the 21st on, that is within 1 % of an earlier trial in every
+range.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@
 
 Regret is (best so far - best) / (worst - best) of a data set. A pipeline that has no loss on a
 test data set failed there: its regret is 1, and the search is told of the failure. Failures on
-training data sets count as the worst loss. The start is the greedy portfolio; with meta-features
-(pmf), it weights data sets by their nearness, except for ``pmf_portfolio``.
+training data sets count as the worst loss. The start is the greedy portfolio. With meta-features
+(pmf) it weights data sets by their nearness, except in the method ``pmf_portfolio``.
 """
 
 from __future__ import annotations

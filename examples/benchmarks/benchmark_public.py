@@ -7,7 +7,7 @@
     benchmark_public.py page  # from the kept searches, with the picture
     benchmark_public.py pack
 
-Searches are kept in docs/evidence/public and not run again.
+Searches are kept in docs/evidence/public; a search that is there is not run again.
 """
 
 from __future__ import annotations

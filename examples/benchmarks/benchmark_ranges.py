@@ -1,6 +1,7 @@
-"""Searches of which the ranges change: by hand, between branches, or with other parameters.
+"""Searches whose ranges change: by hand, between branches, or with other parameters.
 
-Methods are samplers of Optuna. Searches are appended to a file; what is in it is not run again.
+Methods are samplers of Optuna. Searches are appended to a file; a search in the file is not run
+again.
 
     benchmark_ranges.py  # 8 changes, 8 seeds
 

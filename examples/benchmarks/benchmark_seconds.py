@@ -6,7 +6,7 @@
     benchmark_seconds.py page  # from the kept searches
     benchmark_seconds.py pack
 
-Searches are kept in docs/evidence/seconds; those that are there are not run again.
+Searches are kept in docs/evidence/seconds; a search that is there is not run again.
 """
 
 from __future__ import annotations

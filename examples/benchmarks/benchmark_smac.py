@@ -3,8 +3,8 @@
     benchmark_smac.py seconds  # simulated time to the default's final best, oboe
     benchmark_smac.py overhead  # seconds of a proposal at 100, 500, 1 000 trials
 
-The first needs the recorded runs and continues after an interruption from its file in build/. Set
-OMP_NUM_THREADS=1.
+Set OMP_NUM_THREADS=1. ``seconds`` needs the recorded runs; after an interruption it continues from
+its file in build/.
 """
 
 from __future__ import annotations

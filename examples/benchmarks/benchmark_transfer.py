@@ -3,7 +3,7 @@
     benchmark_transfer.py regret  # transfer against no transfer, by budget
 
 Proposers search directly, without a framework (TPE is Optuna's). The memory of oboe has every
-third of its tables, and every second of these is searched; of AdaBoost every second is searched.
+third table, and every second of these is searched; of AdaBoost's tables every second is searched.
 With ``--path`` finished searches are kept in files and not repeated.
 """
 

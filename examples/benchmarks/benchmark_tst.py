@@ -3,9 +3,9 @@
     benchmark_tst.py  # the sampler, its model alone, without sources
     benchmark_tst.py --methods negated shuffled none
 
-Candidates are all configurations of a table, the acquisition is EI, and the first proposal is the
-best mean of the first stage (at random where there are no sources). The sources know the 50 of 288
-configurations that the authors' program gives them.
+Candidates are all configurations of a table, and the acquisition is EI. The first proposal is the
+best mean of the first stage, or random where there are no sources. The sources know 50 of the 288
+configurations: those that the authors' program gives them.
 """
 
 from __future__ import annotations

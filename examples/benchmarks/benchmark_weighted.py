@@ -1,9 +1,11 @@
 """Weighted against uniform model sampling: random search, successive halving and Hyperband.
 
-The protocol of Sarigiannis, Parnell and Pozidis (2019, section 5) on data that scikit-learn has.
-Where it differs: one split into training, validation and test data in place of ten times ten, and
-the configuration that is chosen is tested as it was trained, not trained again with the validation
-data. What is repeated are the searches, over recorded pools of configurations.
+The protocol of Sarigiannis, Parnell and Pozidis (2019, section 5) on data that scikit-learn has,
+with these changes:
+
+- one split into training, validation and test data in place of ten times ten: only the searches
+  are repeated, over recorded pools of configurations;
+- the chosen configuration is tested as it was trained, not trained again with the validation data.
 
     benchmark_weighted.py record  # trains; continues where it stopped
     benchmark_weighted.py report

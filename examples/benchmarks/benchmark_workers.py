@@ -2,15 +2,15 @@
 
 The workers are simulated: all begin at once, an evaluation takes 0.5 to 1.5 seconds, and a worker
 asks for the next one when its own has ended. Durations follow from the seed, so every figure is
-reproducible. Searches are appended to a file and not run again. The families are those of
-``families.py``, of which the judged halves are searched; smooth functions need no recorded runs.
+reproducible. Searches are appended to a file; a search in the file is not run again. The judged
+halves of the families of ``families.py`` are searched; smooth functions need no recorded runs.
 ``AutoSampler`` has no memory here.
 
     benchmark_workers.py  # nine families, up to six tasks and 3 seeds each: half an hour
 
-Regret is the best loss so far, less the least possible or known one, as a share of the distance
-from that to the worst one of a table or to the median of random configurations; that of smooth
-functions has no scale. Its geometric mean counts at least 0.0001.
+Regret is the gap between the best loss so far and the least possible or known one. It is a share
+of the distance from that least loss to the worst one of a table, or to the median of random
+configurations; on smooth functions it is the gap itself. In geometric means it is at least 0.0001.
 """
 
 from __future__ import annotations

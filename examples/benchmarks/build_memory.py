@@ -6,9 +6,9 @@
 
 A learner's configurations, 16 to 64, are the same on every data set (``memory_learners.py``,
 ``memory_sources.py``), 3 folds each; the default of the library is one of them, or a run of its
-own (``run --defaults``). It takes some hours. Stop it at any time: each
-finished configuration is a line of ``journal.jsonl``, and ``run`` continues with what is missing.
-Data sets go from cheap to costly, each with all learners, so that every part is of use.
+own (``run --defaults``). ``run`` takes some hours. Stop it at any time: each finished
+configuration is a line of ``journal.jsonl``, and ``run`` continues with what is missing. Data sets
+go from cheap to costly, each with all learners, so a part of the runs is of use, too.
 
 Times are CPU seconds of one thread, fit and prediction, summed over the folds. A fold that takes
 more than ``--time-limit`` of them is killed; the configuration's status is then "timeout", and its

@@ -1,4 +1,4 @@
-"""AutoSampler with a memory: the bundled one of its default, or that of a family, also spoilt."""
+"""AutoSampler with a memory: the bundled one of its default, or one of a family; also lies."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Figures of the families, from the kept searches.
 
 Regret is the gap between the best loss so far and the best known one, in percent of the range of a
-task; on functions (smooth, BBOB) it is the decimal logarithm of that gap itself, at least -8.
+task. On functions (smooth, BBOB) it is the decimal logarithm of the gap itself, at least -8.
 Methods are compared on the searches (task and seed) that all of them have made.
 """
 

@@ -1,7 +1,7 @@
 """The learners of the bundled memories, and the configurations of each.
 
-The spaces carry the libraries' own parameter names, so a user's space matches them by name, and
-are the ranges used in the literature (Feurer 2015 for scikit-learn, Bischl 2023 for the rest),
+The spaces have the libraries' own parameter names, so a user's space matches them by name. Their
+ranges are those of the literature (Feurer 2015 for scikit-learn, Bischl 2023 for the rest),
 bounded so that a fit takes seconds. Some names and values need an explanation:
 
 - ``class_weight = "none"`` is the library's ``None``;

@@ -1,11 +1,12 @@
 """Train one configuration of a learner, and record its losses and seconds.
 
-A time limit has to end code deep inside a C library, and should not depend on the load of the
-machine. So it is in CPU seconds and enforced by the kernel: when the timer runs out, the process
+The time limit is in CPU seconds and enforced by the kernel: it has to end code deep inside a C
+library, and should not depend on the load of the machine. When the timer runs out, the process
 dies of SIGPROF, and the parent sees how it died.
 
 While such a timer is armed, some kernels count the CPU time of a process in ticks of its timer
-interrupt, milliseconds each. That of a thread stays exact, and the learners have one thread.
+interrupt, milliseconds each. The CPU time of a thread stays exact, and the learners have one
+thread.
 """
 
 from __future__ import annotations

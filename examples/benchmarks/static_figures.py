@@ -1,7 +1,7 @@
 """Figures as SVG files that are legible on light and on dark pages: the same bytes every time.
 
-Of plotly it draws what ``automl_plugins.visualization`` makes: lines, filled bands, markers,
-annotations, logarithmic axes, titles and a legend.
+It draws the parts of plotly figures that ``automl_plugins.visualization`` makes: lines, filled
+bands, markers, annotations, logarithmic axes, titles and a legend.
 """
 
 from __future__ import annotations
