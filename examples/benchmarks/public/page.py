@@ -224,8 +224,8 @@ def _bbob(curves: pd.DataFrame, control: str, peers: Sequence[str]) -> str:
                 _difference(curves, control, peer, family, numbers) for peer in chosen
             ]
     return (
-        f"## BBOB by kind of function\n\nMean log10 regret of {control} minus that of the other"
-        f" sampler after {N_TRIALS} trials, on the functions that both searched (their number in"
+        f"## BBOB by kind of function\n\nMean log10 regret of {control} minus the other sampler's"
+        f" after {N_TRIALS} trials, on the functions that both searched (their number in"
         f" brackets). Below 0 {control} is closer to the optimum, **above 0 the other wins**.\n\n"
         + markdown(rows, chosen)
     )
