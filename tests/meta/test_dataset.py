@@ -12,6 +12,7 @@ from ConfigSpace import (
     Integer,
 )
 from ConfigSpace.hyperparameters import Constant
+from proposing import conditional
 
 from automl_plugins.meta import MemoryMismatch, MetaDataset, MetaTask, TaskRecord
 from automl_plugins.meta.coverage import note_coverage
@@ -349,16 +350,6 @@ def test_each_task_has_its_own_scale() -> None:
 
 
 # --- names and conditions of a step -----------------------------------------------------------
-
-
-def conditional(*children: str, when: str = "a") -> ConfigurationSpace:
-    space = ConfigurationSpace()
-    parent = Categorical("k", ["a", "b"])
-    space.add(parent)
-    for name in children:
-        child = Float(name, (0.0, 1.0))
-        space.add(child, EqualsCondition(child, parent, when))
-    return space
 
 
 def test_the_prefix_of_a_step_of_a_pipeline_is_no_part_of_a_name() -> None:

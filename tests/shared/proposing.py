@@ -24,6 +24,17 @@ def a_space() -> ConfigurationSpace:
     return space
 
 
+def conditional(*children: str, when: str = "a") -> ConfigurationSpace:
+    """A choice of a and b, and numbers that are active with one of them."""
+    space = ConfigurationSpace()
+    parent = Categorical("k", ["a", "b"])
+    space.add(parent)
+    for name in children:
+        child = Float(name, (0.0, 1.0))
+        space.add(child, EqualsCondition(child, parent, when))
+    return space
+
+
 def branches() -> VectorSpace:
     space = ConfigurationSpace()
     kind, a, b = Categorical("kind", ["a", "b"]), Integer("a", (0, 3)), Integer("b", (0, 2))

@@ -12,6 +12,7 @@ from ConfigSpace import (
     Integer,
 )
 from ConfigSpace.hyperparameters import Constant, OrdinalHyperparameter
+from proposing import conditional
 
 from automl_plugins.spaces.union import unite
 from automl_plugins.spaces.values import choices_of
@@ -63,16 +64,6 @@ def test_a_truth_value_is_no_number_in_the_union() -> None:
     again.add(Categorical("k", [0, 1], default=1))
     again.add(child := Float("x", (0.0, 1.0)), EqualsCondition(child, again["k"], 1))
     assert union(numbers, again) is numbers
-
-
-def conditional(*children: str, when: str = "a") -> ConfigurationSpace:
-    space = ConfigurationSpace()
-    parent = Categorical("k", ["a", "b"])
-    space.add(parent)
-    for name in children:
-        child = Float(name, (0.0, 1.0))
-        space.add(child, EqualsCondition(child, parent, when))
-    return space
 
 
 def test_conditions_hold_where_all_agree() -> None:
