@@ -16,12 +16,12 @@ from automl_plugins.bandits.successive_filtering import advance_probabilities
 from automl_plugins.records.trial import finite_or_none
 
 from . import _private
-from .seeded_sampler import Seeded
+from .seeded_sampler import WithSeed
 
 Outcome = dict[str, float | bool | None]  # of a trial at a rung
 
 
-class SuccessiveFilteringPruner(Seeded, BasePruner):
+class SuccessiveFilteringPruner(WithSeed, BasePruner):
     """Successive halving in which a trial advances with a probability that grows with its reward.
 
     At step ``min_resource * reduction_factor^i`` a trial reaches rung i, with its report of that

@@ -61,7 +61,7 @@ class Cache(dict[K, V]):
         return found
 
 
-class Seeded(ShowsArguments):
+class WithSeed(ShowsArguments):
     """A sampler or pruner with a seed.
 
     Args:
@@ -79,7 +79,7 @@ class Seeded(ShowsArguments):
         return self._streams.seed
 
 
-class SeededSampler(Seeded, BaseSampler):
+class SeededSampler(WithSeed, BaseSampler):
     """A sampler of one objective with a seed, which measures its own time."""
 
     def __init__(self, seed: int | None) -> None:
