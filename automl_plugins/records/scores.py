@@ -69,21 +69,21 @@ def tame(losses: FloatArray) -> FloatArray:
     larger outliers would leave the others no digits in a mean, a difference or a regression tree.
     Other losses stay as they are, except beyond +-1e150: these are spaced evenly up to +-2e150.
     """
-    known = losses[~np.isnan(losses)]
-    distinct = np.unique(known)  # equal losses count once: ties must not make the spread 0
+    known = ~np.isnan(losses)
+    # Equal losses count once: ties must not make the spread 0.
+    distinct, which = np.unique(losses[known], return_inverse=True)
     sizes = _bound(distinct)
-    if len(sizes) < 3:
-        return _exchange(losses, distinct, sizes)
-    low, high, spread = _middle_half(sizes)
-    reach = _FAR * spread
-    above, below = sizes > high + reach, sizes < low - reach
-    if not (above | below).any():
-        return _exchange(losses, distinct, sizes)
-    near = sizes[~(above | below)]
-    # Ascending like ``sizes``, so the farthest loss below comes first.
-    sizes[above] = near[-1] + spread * (1.0 + _even(int(above.sum())))
-    sizes[below] = near[0] - spread * (1.0 + _even(int(below.sum())))[::-1]
-    return _exchange(losses, distinct, sizes)
+    if len(sizes) >= 3:
+        low, high, spread = _middle_half(sizes)
+        reach = _FAR * spread
+        above, below = sizes > high + reach, sizes < low - reach
+        near = sizes[~(above | below)]
+        # Ascending like ``sizes``, so the farthest loss below comes first.
+        sizes[above] = near[-1] + spread * (1.0 + _even(int(above.sum())))
+        sizes[below] = near[0] - spread * (1.0 + _even(int(below.sum())))[::-1]
+    out = losses.copy()
+    out[known] = sizes[which]
+    return out
 
 
 def _bound(distinct: FloatArray) -> FloatArray:
@@ -94,16 +94,6 @@ def _bound(distinct: FloatArray) -> FloatArray:
         n = int(beyond.sum())
         sizes[beyond] = sign * HUGE * (1.0 + (np.arange(n) + 1.0)[:: int(sign)] / max(n, 1))
     return sizes
-
-
-def _exchange(losses: FloatArray, distinct: FloatArray, sizes: FloatArray) -> FloatArray:
-    """The losses (n,) with ``sizes`` (m,) in place of their ``distinct`` values (m,)."""
-    if np.array_equal(distinct, sizes):
-        return losses.copy()
-    out, known = losses.copy(), ~np.isnan(losses)
-    # Every known loss is in ``distinct``, so the search returns its own place.
-    out[known] = sizes[np.searchsorted(distinct, losses[known])]
-    return out
 
 
 def divergence_limit(losses: FloatArray) -> float:

@@ -234,10 +234,12 @@ class EvidenceAverage:
         if self._asked is None:
             asked = np.flatnonzero(self.evidence_ >= _NEGLIGIBLE)
             weights = self.evidence_[asked] / self.evidence_[asked].sum()
-            self._asked = [
-                _Solved.of(self.candidates[i], float(weight), self.factors_[i], self.z_)
-                for i, weight in zip(asked, weights, strict=True)
-            ]
+            solved = []
+            for i, weight in zip(asked, weights.tolist(), strict=True):
+                L = self.factors_[i]
+                inverse = dtrtri(L, lower=1)[0] if len(L) else L  # LAPACK refuses no rows
+                solved.append(_Solved(self.candidates[i], weight, inverse, inverse @ self.z_))
+            self._asked = solved  # at once: another thread may ask, too
         return self._asked
 
     def _correlations(
@@ -272,11 +274,6 @@ class _Solved:
     weight: float
     inverse: FloatArray  # L^-1 (n, n)
     whitened: FloatArray  # L^-1 z (n,)
-
-    @classmethod
-    def of(cls, candidate: Candidate, weight: float, L: FloatArray, z: FloatArray) -> _Solved:
-        inverse = dtrtri(L, lower=1)[0] if len(z) else L
-        return cls(candidate, weight, inverse, inverse @ z)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
