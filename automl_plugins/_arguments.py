@@ -218,14 +218,9 @@ def document_arguments(names: Mapping[str, str], *owners: Any) -> str | None:
         # 99 columns, as in the sources, less the 4 by which docstrings are indented there.
         lines.append(textwrap.fill(entry, 95, initial_indent=" " * 4, subsequent_indent=" " * 8))
     # A line feed at the end, without which the pattern does not see the last section.
-    head, tail = _split(_SECTION.sub("", f"{inspect.cleandoc(owners[0].__doc__)}\n"))
-    return "\n\n".join(filter(None, [head.rstrip(), "\n".join(lines), tail]))
-
-
-def _split(doc: str) -> tuple[str, str]:
-    """Split a docstring before the sections that follow the arguments."""
-    later = re.search(r"^(Raises:|Returns:|Example::)", doc, re.MULTILINE)
-    return (doc, "") if later is None else (doc[: later.start()], doc[later.start() :])
+    rest = _SECTION.sub("", f"{inspect.cleandoc(owners[0].__doc__)}\n")
+    head, *tail = re.split(r"^(?=Raises:|Returns:|Example::)", rest, maxsplit=1, flags=re.M)
+    return "\n\n".join(filter(None, [head.rstrip(), "\n".join(lines), *tail]))
 
 
 def _describe(name: str, owner: Any) -> str:

@@ -86,10 +86,6 @@ class Round:
         """The arms that take part."""
         return tuple(d.arm for d in self.decisions if d.advances)
 
-    def score_of(self, arm: int) -> float | None:
-        """Score of an arm; None where it has no rewards, or took no part in the round before."""
-        return next((d.score for d in self.decisions if d.arm == arm), None)
-
     def to_dict(self) -> dict[str, Any]:
         """Plain data that JSON keeps unchanged."""
         return {**asdict(self), "decisions": [asdict(d) for d in self.decisions]}
@@ -115,8 +111,9 @@ class Turn:
         """The arm, why it was chosen, its score and the round; None without an arm."""
         if self.arm is None or self.current is None:
             return None
-        score, number = self.current.score_of(self.arm), self.current.index + 1
-        return ArmChoice(self.arm, "share of BOASF", score, number)
+        # Without rewards, or where it took no part in the round before, the arm has no score.
+        score = next((d.score for d in self.current.decisions if d.arm == self.arm), None)
+        return ArmChoice(self.arm, "share of BOASF", score, self.current.index + 1)
 
 
 def advance_probabilities(scores: npt.ArrayLike) -> FloatArray:

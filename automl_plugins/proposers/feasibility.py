@@ -102,9 +102,7 @@ def fit_feasibility(
 
 def retried(space: VectorSpace, history: History) -> BoolArray:
     """Mask (n,) of failed rows whose configuration was also completed: it is not the cause."""
-    failed: BoolArray = history.status == Status.FAILED
-    if not failed.any():
-        return failed
+    failed = history.status == Status.FAILED
     keys = space.keys(history.vectors)
     return np.asarray(failed & np.isin(keys, keys[history.status == Status.COMPLETE]))
 

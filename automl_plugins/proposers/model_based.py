@@ -298,7 +298,7 @@ class ModelBasedProposer:
                 rng,
                 repeats=asked.repeats.among,
                 search=search,
-                ends=None if region is None else region.ends,
+                ends=None if region is None else (region.low, region.high),
             )
         # After the search, because it depends on what is promised for the chosen configuration.
         recorded = self._choose_recorded(asked, models, vector)

@@ -55,11 +55,6 @@ class TrustRegion:
             raise RegionExhausted
         return fresh, False
 
-    @property
-    def ends(self) -> tuple[FloatArray, FloatArray]:
-        """The lowest and the highest values (d,)."""
-        return self.low, self.high
-
 
 def trust_region(asked: Question, models: FittedModels) -> TrustRegion | None:
     """The region of a ``Local`` surrogate around the best row that it has learnt; else None.

@@ -54,7 +54,7 @@ class _Layout(NamedTuple):
     """Where the features of a space are, see ``VectorSpace.features``."""
 
     columns: IndexArray  # column of each feature (f,), ascending
-    scales: FloatArray | None  # of each feature (f,); None where all are 1
+    scales: FloatArray  # of each feature (f,)
     plain: IndexArray  # features that are not one-hot
     categories: IndexArray  # columns (c,) of the one-hot ones
     first: IndexArray  # feature of the first option of each category (c,)
@@ -353,19 +353,17 @@ class VectorSpace:
             if np.isnan(entries).any():
                 missing = np.take(np.isnan(vectors), layout.columns, axis=1)
                 np.putmask(features, missing, np.nan)
-        if layout.scales is not None:
-            features /= layout.scales
+        features /= layout.scales  # in place: hundreds of options take much memory
         return features
 
     @cached_property
     def _layout(self) -> _Layout:
         columns = np.array([column for _, column, _ in self._features], dtype=np.intp)
         is_option = np.array([option is not None for _, _, option in self._features])
-        scales = self.largest[columns]
         categories = np.unique(columns[is_option])
         return _Layout(
             columns=columns,
-            scales=None if (scales == 1.0).all() else scales,
+            scales=self.largest[columns],
             plain=np.flatnonzero(~is_option),
             categories=categories,
             first=np.searchsorted(columns, categories),
