@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.stats import rankdata
@@ -214,13 +214,11 @@ class PipelineProposer:
     def _start(
         self, dataset: MetaDataset, Y: FloatArray, model: MatrixFactorization
     ) -> list[Pick]:
-        if self.start == "nearest":
-            return _nearest(dataset, Y, self.meta_features, self.n_start + _SPARE)
-        weights = None
-        features = TaskFeatures(dataset.tasks, self.meta_features)
-        if features.useful:
-            weights = by_distance(features.gaps)
         n = self.n_start + _SPARE
+        if self.start == "nearest":
+            return _nearest(dataset, Y, self.meta_features, n)
+        features = TaskFeatures(dataset.tasks, self.meta_features)
+        weights = by_distance(features.gaps) if features.useful else None
         return complementary(model.scaled(Y), model.mean_, n, weights)
 
 
@@ -261,9 +259,11 @@ def matrix(dataset: MetaDataset) -> tuple[FloatArray, FloatArray]:
     losses = dataset.scores(np.asarray)  # not scaled; failed runs are NaN
     known = ~np.isnan(losses)
     at = which * n_tasks + dataset.task  # place of each run in the flattened (N, T)
-    counts = np.bincount(at[known], minlength=n * n_tasks).reshape(n, n_tasks)
-    sums = np.bincount(at[known], losses[known], minlength=n * n_tasks).reshape(n, n_tasks)
-    tried = np.bincount(at, minlength=n * n_tasks).reshape(n, n_tasks) > 0
+
+    def count(places: IntArray, weights: FloatArray | None = None) -> Any:
+        return np.bincount(places, weights, n * n_tasks).reshape(n, n_tasks)
+
+    counts, sums, tried = count(at[known]), count(at[known], losses[known]), count(at) > 0
     Y = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
     worst = np.where(counts > 0, Y, -np.inf).max(axis=0)
     # A task on which nothing completed has no worst loss, and stays NaN.

@@ -141,7 +141,6 @@ class History:
 
         status, budget = column("status").astype(np.int64), column("budget")
         partial = (status == Status.COMPLETE) & ~np.isnan(budget)
-        pruned = partial | (status == Status.PRUNED)
         # Sorted: the order of a set of strings differs from process to process.
         names = sorted(set[str]().union(*(part.constraint_names for part in parts)))
         constraints = [np.concatenate([part.constraint(name) for part in parts]) for name in names]
@@ -154,8 +153,7 @@ class History:
             budget=budget,
             # Reshaped, as an empty list would have no second axis: (n, 0) is legal.
             constraints=np.array(constraints).reshape(len(names), len(vectors)).T,
-            # Curves are used only to predict the final losses of pruned rows.
-            curves=[trial.curve for part in parts for trial in part] if pruned.any() else None,
+            curves=[trial.curve for part in parts for trial in part],
             missing=missing,
         )
 

@@ -66,10 +66,7 @@ def log_volumes(space: ConfigurationSpace, choice: str) -> list[float]:
     logs = []
     for option in options_of(space, choice):
         n = _count(space, choice, option) if space.forbidden_clauses else None
-        if n is None:
-            logs.append(_log_volume(space, {choice: (option,)}, below))
-        else:
-            logs.append(_log(n))
+        logs.append(_log_volume(space, {choice: (option,)}, below) if n is None else _log(n))
     return logs
 
 

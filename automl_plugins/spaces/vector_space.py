@@ -89,7 +89,6 @@ class VectorSpace:
         for clause in self._forbidden:
             clause.set_vector_idx(space.index_of)
         self._everything: FloatArray | None = None  # cache of ``enumerate``
-        self._too_small = 0  # the largest limit that was not enough
 
     @property
     def d(self) -> int:
@@ -284,16 +283,10 @@ class VectorSpace:
 
     def enumerate(self, limit: int) -> FloatArray | None:
         """All configurations as vectors (n, d), or None when there are more than ``limit``."""
-        if self._everything is not None:
-            return self._everything if len(self._everything) <= limit else None
-        if limit <= self._too_small:
-            return None
-        found = self._enumerate(limit)
+        found = self._everything
         if found is None:
-            self._too_small = limit
-        else:  # another thread, with a smaller limit, must not take it away
-            self._everything = found
-        return found
+            found = self._everything = self._enumerate(limit)
+        return found if found is not None and len(found) <= limit else None
 
     def _enumerate(self, limit: int) -> FloatArray | None:
         rows = np.full((1, self.d), np.nan)
@@ -341,18 +334,16 @@ class VectorSpace:
         if not self._features:  # nothing can vary: one constant feature keeps the shapes legal
             return np.zeros((len(vectors), 1))
         layout = self._layout
-        if not len(layout.categories):
-            features = np.take(vectors, layout.columns, axis=1)
-        else:  # to compare with each option takes 50 times as long where there are hundreds
-            features = np.zeros((len(vectors), len(layout.columns)))
-            features[:, layout.plain] = np.take(vectors, layout.columns[layout.plain], axis=1)
-            entries = np.take(vectors, layout.categories, axis=1)
-            option = np.fmin(np.fmax(entries, 0.0), layout.last).astype(np.intp)
-            # An option of an old space, or NaN, must not count as the nearest option.
-            features[np.arange(len(vectors))[:, None], layout.first + option] = option == entries
-            if np.isnan(entries).any():
-                missing = np.take(np.isnan(vectors), layout.columns, axis=1)
-                np.putmask(features, missing, np.nan)
+        features = np.zeros((len(vectors), len(layout.columns)))
+        features[:, layout.plain] = np.take(vectors, layout.columns[layout.plain], axis=1)
+        # To compare with each option takes 50 times as long where there are hundreds.
+        entries = np.take(vectors, layout.categories, axis=1)
+        option = np.fmin(np.fmax(entries, 0.0), layout.last).astype(np.intp)
+        # An option of an old space, or NaN, must not count as the nearest option.
+        features[np.arange(len(vectors))[:, None], layout.first + option] = option == entries
+        if np.isnan(entries).any():
+            missing = np.take(np.isnan(vectors), layout.columns, axis=1)
+            np.putmask(features, missing, np.nan)
         features /= layout.scales  # in place: hundreds of options take much memory
         return features
 

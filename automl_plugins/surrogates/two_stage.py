@@ -152,10 +152,10 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         """Learn from features ``X`` (n, f) and losses ``y`` (n,), n >= 0; weigh the tasks."""
         self.check_arguments()
         X, y = as_training(X, y, least=0)
-        rows = informative_rows(y, self.max_rows) if len(y) else np.arange(0)
-        self._rows, self._n_rows = rows, len(y)
+        rows, n = informative_rows(y, self.max_rows), len(y)
+        self._rows, self._n_rows = rows, n
         # n counts the rows left out, too: the votes fade with all that this search has seen.
-        X, y, n = X[rows], y[rows], len(y)
+        X, y = X[rows], y[rows]
         self.sources_ = sources = self._sources(X)
         self.n_features_in_ = X.shape[1]
         inputs = sources.inputs(X)

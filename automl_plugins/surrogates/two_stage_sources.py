@@ -130,7 +130,7 @@ class Sources:
         useful = [i for i, n in enumerate(distinct) if n > 1]
         # The same flags for all tasks, so that they can share a kernel.
         missing = [np.isnan(features[memory.rows[i]]).any(axis=0) for i in useful]
-        flagged = np.flatnonzero(np.any(missing, axis=0)) if missing else np.empty(0, np.intp)
+        flagged = np.flatnonzero(np.any(missing, axis=0))
         parts = []
         keys = memory.vector_space.keys(memory.vectors)
         for place in _same_configurations(keys, [memory.rows[i] for i in useful]):
