@@ -24,7 +24,6 @@ from automl_plugins.spaces.vector_space import VectorSpace
 Score = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 Batch = tuple[FloatArray, FloatArray, FloatArray]  # vectors, scores, predicted losses
 Ends = tuple[FloatArray, FloatArray]  # lowest and highest values (d,), NaN for what stays
-Mask = Callable[[FloatArray], BoolArray]
 
 # Losses are equal if they differ by at most the larger of these two.
 _TIED = 1e-12  # in units of half the distance between the best loss and the median
@@ -181,7 +180,7 @@ def maximize(
     fixed: FloatArray | None,
     rng: np.random.Generator,
     *,
-    repeats: Mask,
+    repeats: Callable[[FloatArray], BoolArray],
     search: LocalSearch,
     ends: Ends | None = None,
 ) -> FloatArray:

@@ -203,7 +203,7 @@ class Explanation:
     @property
     def source_share(self) -> float:
         """The share of ``source``; 0 without one."""
-        return self.shares[self.source] if self.shares and self.source else 0.0
+        return max(self.shares.values()) if self.shares else 0.0
 
     def __str__(self) -> str:
         facts = [f"Trial {self.number} {self._origin()}"]

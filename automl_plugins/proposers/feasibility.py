@@ -131,7 +131,7 @@ def likely_to_succeed(
         max_rows=max_rows,
         shared=SharedFits(),
     )
-    if models is None or not len(vectors):
+    if models is None:
         return np.ones(len(vectors), dtype=bool)
     # Of many broken constraints the probability itself may underflow, for all vectors alike.
     log_success = models.log_success(space.features(vectors))

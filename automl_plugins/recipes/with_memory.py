@@ -222,8 +222,7 @@ def _own_members(shared: dict[str, Any], per_second: bool) -> dict[str, ModelBas
 
 def _near_the_best(shared: dict[str, Any]) -> ModelBasedProposer:
     """The proposer for the region around the best trial of a long search."""
-    n_candidates = shared.get("n_candidates")
-    own: dict[str, Any] = {"n_candidates": n_candidates or _LOCAL_CANDIDATES}
+    n_candidates = shared.get("n_candidates") or _LOCAL_CANDIDATES
     return make_proposer(
         surrogates.LocalProcess(),
         target="standardize",
@@ -231,7 +230,7 @@ def _near_the_best(shared: dict[str, Any]) -> ModelBasedProposer:
         feasible_only=True,  # the region is that of the best row which breaks no constraint
         # Steps from observed configurations are shares of the whole range and would leave it.
         search=LocalSearch(n_observed=0, n_candidates=0, n_gradients=_GRADIENTS),
-        **(shared | own),
+        **(shared | {"n_candidates": n_candidates}),
     )
 
 
