@@ -22,7 +22,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from automl_plugins._arguments import check_finite, check_share
 from automl_plugins.arrays import FloatArray
 from automl_plugins.newest import Newest
 from automl_plugins.proposers import design
@@ -58,16 +57,13 @@ class Committee:
             proposes. A member drawn before its own design is complete proposes a point of it.
         prior: Relative trust by name before any evaluation; 1 where it is not given.
         tempering: Exponent of the likelihood, in [0, 1]; 0 keeps the prior.
-        exact: Names of members that take losses for exact. They are not drawn once another member
-            has learnt, from at least twelve rows, that the variance of the noise is more than 1 %
-            of that of the losses: all members rank noisy losses badly, so merits hardly differ.
+        exact: Names of members that take losses for exact; not all do. They are not drawn once
+            another member has learnt, from at least twelve rows, that the variance of the noise is
+            more than 1 % of that of the losses: all members rank noisy losses badly, so merits
+            hardly differ.
         local: Proposer with a ``Local`` surrogate. Once the search ``has_region``, it proposes
             every second evaluation, unless a value is fixed or it is a turn of ``balance``: the
             members describe the whole space, and no part of it well enough to end a search.
-
-    Raises:
-        ValueError: If there is no member, or none that is not ``exact``; for the name of no
-            member, or a number outside its range.
 
     Example::
 
@@ -85,21 +81,8 @@ class Committee:
         exact: Collection[str] = (),
         local: ModelBasedProposer | None = None,
     ) -> None:
-        if not members:
-            raise ValueError("A committee needs at least one member, got none.")
-        if not members.keys() - exact:
-            raise ValueError(f"exact must leave out one of the members {', '.join(members)}.")
-        prior = {} if prior is None else prior
-        for argument, names in (("prior", prior), ("exact", exact)):
-            if foreign := sorted({*names} - members.keys()):
-                raise ValueError(
-                    f"{argument} names {', '.join(foreign)}; the members are {', '.join(members)}."
-                )
-        for name, value in prior.items():
-            check_finite(f"prior[{name!r}]", value, positive=True)
-        check_share("tempering", tempering)
         self.members = dict(members)
-        self.prior = np.array([prior.get(name, 1.0) for name in members])
+        self.prior = np.array([(prior or {}).get(name, 1.0) for name in members])
         self.tempering = tempering
         self.exact = np.array([name in exact for name in members])
         self.local = local

@@ -262,17 +262,13 @@ class FittedModels:
     @cached_property
     def _held_out(self) -> FloatArray:
         """Predictions (s, n) of the targets, made without the row itself; NaN where unknown."""
-        if not isinstance(self.surrogate, OutOfSample):
-            raise TypeError(
-                f"{self.surrogate!r} cannot be judged: it has no held_out(), the predictions"
-                " for its rows that were made without them."
-            )
+        assert isinstance(self.surrogate, OutOfSample)
         with as_failure("held_out of {!r}", self.surrogate):
             return np.atleast_2d(self.surrogate.held_out())
 
     @property
     def n_held_out(self) -> int:
-        """Number of rows behind ``merits``; raises the same errors."""
+        """Number of rows behind ``merits``; raises the same error."""
         return int(self._is_held_out.sum())
 
     @property
@@ -290,8 +286,7 @@ class FittedModels:
         equal.
 
         Raises:
-            TypeError: If the surrogate is not ``OutOfSample``.
-            SurrogateFailure: If it raises.
+            SurrogateFailure: If the surrogate raises.
         """
         rows = self._is_held_out
         predicted = self._held_out[:, rows]

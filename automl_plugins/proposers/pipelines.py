@@ -88,7 +88,7 @@ class PipelineProposer:
             without meta-features the configurations of the best mean rank.
 
     Raises:
-        TypeError: For a memory, model or fallback of the wrong type.
+        TypeError: For a memory or model of the wrong type.
         ValueError: For an argument outside its range, or a memory without another task.
     """
 
@@ -108,8 +108,6 @@ class PipelineProposer:
         check_integer("n_start", n_start, 1)
         check_finite("xi", xi)
         check_choice("start", start, get_args(Start))
-        if not callable(getattr(fallback, "propose", None)):
-            raise TypeError(f"fallback must be a proposer, got {fallback!r}.")
         self.memory = task_memory(memory)
         self.model = MatrixFactorization() if model is None else model
         self.model.check_arguments()

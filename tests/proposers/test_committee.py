@@ -24,7 +24,6 @@ from automl_plugins.surrogates import (
     Feasibility,
     LocalProcess,
     QuantileBoosting,
-    RandomForest,
 )
 
 
@@ -486,13 +485,7 @@ def test_expensive_configurations_must_be_worth_it() -> None:
     assert mean_x(cost_exponent=1.0, cost_budget=40) == free  # spent: cost no longer counts
 
 
-# Refused arguments and models
-
-
-def test_a_surrogate_that_cannot_be_judged_is_refused() -> None:
-    one = Committee({"trees": member(QuantileBoosting()), "forest": member(RandomForest())})
-    with pytest.raises(TypeError, match=r"RandomForest.* cannot be judged: it has no held_out"):
-        propose(one, observed(SQUARE, 20))
+# Models that fail
 
 
 def test_the_failure_of_a_member_is_raised() -> None:
@@ -505,21 +498,3 @@ def test_the_failure_of_a_member_is_raised() -> None:
 
     with pytest.raises(SurrogateFailure, match="no such leaf"):
         propose(Committee({"broken": member(Held(broken))}), observed(SQUARE, 20))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"members": {}}, "needs at least one member, got none"),
-        ({"prior": {"a": 1.0, "b": 2.0}}, "prior names b; the members are a"),
-        ({"exact": ["b"]}, "exact names b; the members are a"),
-        ({"exact": ["a"]}, "exact must leave out one of the members a"),
-        ({"prior": {"a": 0.0}}, r"prior\['a'\] must be a finite number > 0, got 0.0"),
-        ({"prior": {"a": float("nan")}}, r"prior\['a'\] must be a finite number > 0, got nan"),
-        ({"tempering": -0.1}, r"tempering must be a number in \[0, 1\], got -0.1"),
-        ({"tempering": float("nan")}, r"tempering must be a number in \[0, 1\], got nan"),
-    ],
-)
-def test_arguments_that_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Committee(**{"members": {"a": member(QuantileBoosting())}, **options})

@@ -353,14 +353,6 @@ def test_each_of_several_predictions_has_a_merit_of_its_own() -> None:
     np.testing.assert_array_equal(judged(np.array(told)[:, :2], losses[:2]).merits, np.zeros(4))
 
 
-def test_a_surrogate_without_held_out_rows_cannot_be_judged() -> None:
-    fitted = fit_models(
-        ModelSettings(RandomForest()), LINE, History.of(POINTS, POINTS[:, 0]), Streams(0)
-    )
-    with pytest.raises(TypeError, match=r"RandomForest.*cannot be judged: it has no held_out\(\)"):
-        _ = fitted.merits
-
-
 # Failures
 
 

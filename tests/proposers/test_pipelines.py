@@ -266,7 +266,6 @@ def test_a_fitted_model_is_used_as_it_is() -> None:
         ({"start": "middle"}, ValueError, "start must be one of 'portfolio', 'nearest'"),
         ({"model": "se"}, TypeError, "model must be a MatrixFactorization"),
         ({"model": MatrixFactorization(epochs=-1)}, ValueError, "epochs"),
-        ({"fallback": "random"}, TypeError, "fallback must be a proposer"),
     ],
 )
 def test_what_is_refused(options: dict[str, Any], error: type[Exception], message: str) -> None:
