@@ -117,7 +117,11 @@ class Committee:
                 return replace(local.propose(space, history, streams, k), member=LOCAL)
             except RegionExhausted:
                 pass  # a member is drawn instead
-        trust, judge_seconds = self._trust(space, history, streams)
+        judged = history.first(judging_point(history.n_finished))
+        trust, judge_seconds = self._trusted.timed(
+            (space, key_of_rows(judged, streams.seed)),
+            lambda: self._judge(space, judged, streams),
+        )
         names, shares = list(trust), list(trust.values())
         drawn = streams.generator("member", k).choice(len(names), p=shares)
         proposal = self.members[names[drawn]].propose(space, history, streams, k, fixed)
@@ -128,15 +132,8 @@ class Committee:
             fit_seconds=total_seconds(judge_seconds, proposal.fit_seconds),
         )
 
-    def _trust(
-        self, space: VectorSpace, history: History, streams: Streams
-    ) -> tuple[dict[str, float], float | None]:
-        """Positive trust by name (sum 1), and the seconds of judging; None if it was known."""
-        judged = history.first(judging_point(history.n_finished))
-        key = space, key_of_rows(judged, streams.seed)
-        return self._trusted.timed(key, lambda: self._judge(space, judged, streams))
-
     def _judge(self, space: VectorSpace, judged: History, streams: Streams) -> dict[str, float]:
+        """Positive trust by name, with sum 1."""
         merits = [np.zeros(1)] * len(self.members)  # with nothing to judge by: trust is the prior
         n, asked = 0, np.ones(len(self.members), dtype=bool)
         if is_informative(judged):
