@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from ConfigSpace import ConfigurationSpace
+from scipy.special import softmax
 
 from automl_plugins._arguments import check_integer
 from automl_plugins.arrays import FloatArray
@@ -107,8 +108,7 @@ def weights_from_logs(logs: npt.ArrayLike) -> FloatArray:
         raise ValueError(f"There is no model with a positive weight; logarithms are {logs!r}.")
     if not (values < np.inf).all():
         raise ValueError(f"Weights must be finite numbers; logarithms are {logs!r}.")
-    weights = np.exp(values - values.max())  # 2^1024 itself would overflow
-    return np.asarray(weights / weights.sum())
+    return np.asarray(softmax(values))
 
 
 def failure_probability(weights: npt.ArrayLike, theta: npt.ArrayLike, n_draws: int) -> float:

@@ -21,6 +21,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import softmax
 
 from automl_plugins.arrays import FloatArray
 from automl_plugins.newest import Newest
@@ -173,8 +174,7 @@ def trust_in(
     A member has one merit, or several (s,). Trust adds up to 1.
     """
     logs = np.log(prior) + [_log_evidence(merit, n, tempering) for merit in merits]
-    shares = np.exp(logs - logs.max())  # the likelihoods of many rows themselves would overflow
-    shares /= shares.sum()
+    shares = softmax(logs)  # the likelihoods of many rows themselves would overflow
     shares[shares < min(_LEAST, shares.max())] = 0.0  # many equal members may all have less
     return np.asarray(shares / shares.sum())
 

@@ -23,6 +23,7 @@ import numpy as np
 from scipy.linalg.blas import dtrmm
 from scipy.linalg.lapack import dtrtri, dtrtrs
 from scipy.optimize import minimize
+from scipy.special import softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -165,9 +166,7 @@ class EvidenceAverage:
         self._weigh()
 
     def _weigh(self) -> None:
-        # Relative to the largest: the evidence of many rows itself would underflow.
-        weights = np.exp(np.array(self._log_weights) - max(self._log_weights))
-        self.evidence_ = weights / weights.sum()
+        self.evidence_ = softmax(self._log_weights)
         self._asked: list[_Solved] | None = None  # the old ones had other weights
 
     def first(self, n: int) -> EvidenceAverage:
