@@ -116,16 +116,10 @@ def gbqr(
     """
     check_flag("thesis", thesis)
     check_flag("per_second", per_second)
+    models: dict[str, Any] = dict(alpha=alpha, n_models=n_models, doubt=doubt)
+    settings = dict(balance=balance, cost_exponent=cost_exponent, cost_budget=cost_budget)
     if thesis:
-        given = dict(
-            alpha=alpha,
-            n_models=n_models,
-            doubt=doubt,
-            balance=balance,
-            cost_exponent=cost_exponent,
-            cost_budget=cost_budget,
-        )
-        defaults = signature(gbqr).parameters
+        defaults, given = signature(gbqr).parameters, models | settings
         # An argument at its default asks for nothing, whoever passed it on.
         foreign = [name for name, value in given.items() if value != defaults[name].default]
         if foreign:
@@ -135,12 +129,10 @@ def gbqr(
             )
         return gbqr_thesis(per_second=per_second, **options)
     return make_proposer(
-        gbqr_surrogate(alpha=alpha, n_models=n_models, doubt=doubt, per_second=per_second),
+        gbqr_surrogate(**models, per_second=per_second),
         target="normal_scores",
         timed=per_second,
-        balance=balance,
-        cost_exponent=cost_exponent,
-        cost_budget=cost_budget,
+        **settings,
         **options,
     )
 

@@ -141,8 +141,7 @@ class Column:
         """The next legal value in the direction of each step, the other one at the border."""
         if self._is_even:
             grid = np.where(step < 0, -1.0, 1.0) / (self.n_values - 1.0)
-            moved = values + grid  # this or the other side is inside, as there are two values
-            return self.snap(np.where((moved < 0.0) | (moved > 1.0), values - grid, moved))
+            return self.snap(reflect(values, grid))  # two values: one side at least is inside
         hp = self._hyperparameter
         old, sign = np.asarray(hp.to_value(values)), np.where(step < 0, -1, 1)
         new = old + sign
