@@ -260,21 +260,18 @@ class FittedModels:
         return targets.to_loss(target) if self.learnt.of_losses and len(targets.losses) else None
 
     @cached_property
-    def _held_out(self) -> FloatArray:
-        """Predictions (s, n) of the targets, made without the row itself; NaN where unknown."""
+    def _held_out(self) -> tuple[FloatArray, FloatArray]:
+        """Targets (n,) of the rows whose predictions (s, n), made without the row, are known."""
         assert isinstance(self.surrogate, OutOfSample)
         with as_failure("held_out of {!r}", self.surrogate):
-            return np.atleast_2d(self.surrogate.held_out())
+            predicted = np.atleast_2d(self.surrogate.held_out())
+        known = ~np.isnan(predicted).any(axis=0)
+        return self.learnt.values[known], predicted[:, known]
 
     @property
     def n_held_out(self) -> int:
         """Number of rows behind ``merits``; raises the same error."""
-        return int(self._is_held_out.sum())
-
-    @property
-    def _is_held_out(self) -> BoolArray:
-        """Mask (n,) of the rows with all s held-out predictions."""
-        return np.asarray(~np.isnan(self._held_out).any(axis=0))
+        return len(self._held_out[0])
 
     @property
     def merits(self) -> FloatArray:
@@ -288,9 +285,8 @@ class FittedModels:
         Raises:
             SurrogateFailure: If the surrogate raises.
         """
-        rows = self._is_held_out
-        predicted = self._held_out[:, rows]
-        distinct, group = np.unique(self.learnt.values[rows], return_inverse=True)  # ascending
+        targets, predicted = self._held_out
+        distinct, group = np.unique(targets, return_inverse=True)  # ascending
         merits = np.zeros(len(predicted))
         if len(distinct) >= 3:
             sums = [np.bincount(group, row) for row in predicted]

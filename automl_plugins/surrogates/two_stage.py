@@ -233,8 +233,7 @@ class TwoStageTransfer(BaseEstimator):  # type: ignore[misc]
         check_choice("spread", self.spread, get_args(Spread))
         check_choice("ties", self.ties, get_args(Ties))
         check_integer("max_rows", self.max_rows, 2)
-        if self.bandwidth is not None:
-            check_finite("bandwidth", self.bandwidth, positive=True)
+        check_finite("bandwidth", self.bandwidth, positive=True, optional=True)
         check_finite("own_weight", self.own_weight, positive=True)
         check_finite("growth", self.growth)
         if self.distance == "meta_features" and self.meta_features is None:
