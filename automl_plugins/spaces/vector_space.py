@@ -88,7 +88,7 @@ class VectorSpace:
         self._forbidden = [make_sound(clause) for clause in space.forbidden_clauses]
         for clause in self._forbidden:
             clause.set_vector_idx(space.index_of)
-        self._everything: FloatArray | None = None  # cache of ``enumerate``
+        self._everything: tuple[FloatArray, int] | None = None  # cache of ``enumerate``
 
     @property
     def d(self) -> int:
@@ -282,13 +282,18 @@ class VectorSpace:
         return [(is_uniform, np.array(list(columns))) for is_uniform, columns in runs]
 
     def enumerate(self, limit: int) -> FloatArray | None:
-        """All configurations as vectors (n, d), or None when there are more than ``limit``."""
+        """All configurations as vectors (n, d), or None when there are more than ``limit``.
+
+        Forbidden ones count, although they are left out.
+        """
         found = self._everything
         if found is None:
             found = self._everything = self._enumerate(limit)
-        return found if found is not None and len(found) <= limit else None
+        # Whether they are too many must not depend on the limits of earlier calls.
+        return found[0] if found is not None and found[1] <= limit else None
 
-    def _enumerate(self, limit: int) -> FloatArray | None:
+    def _enumerate(self, limit: int) -> tuple[FloatArray, int] | None:
+        """The allowed configurations, and how many there are with the forbidden ones."""
         rows = np.full((1, self.d), np.nan)
         for column in range(self.d):
             mask = np.ones(len(rows), dtype=bool)
@@ -305,7 +310,7 @@ class VectorSpace:
             grown = np.repeat(rows[mask], len(values), axis=0)
             grown[:, column] = np.tile(values, int(mask.sum()))
             rows = np.concatenate([rows[~mask], grown])
-        return rows[self.allowed(rows)]
+        return rows[self.allowed(rows)], len(rows)
 
     # --- what models and designs need -----------------------------------------------------
 

@@ -242,6 +242,14 @@ def test_enumerate_up_to_its_limit_in_any_order_of_calls() -> None:
     assert VectorSpace(flat()).enumerate(10**6) is None
 
 
+def test_forbidden_configurations_count_in_any_order_of_calls() -> None:
+    space = ConfigurationSpace({"a": [0, 1], "n": (1, 3)})
+    space.add(ForbiddenEqualsClause(space["n"], 3))
+    vectors = VectorSpace(space)
+    answers = [vectors.enumerate(limit) for limit in (5, 6, 5)]
+    assert [None if a is None else len(a) for a in answers] == [None, 4, None]
+
+
 # Samples
 
 
