@@ -6,7 +6,7 @@ ordinals; u (n,) are probabilities, steps (n,) differences of entries as shares 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from ConfigSpace.hyperparameters import (
@@ -40,7 +40,7 @@ class Column:
 
     def __init__(self, hyperparameter: Hyperparameter[Any, Any]) -> None:
         is_ordinal = isinstance(hyperparameter, OrdinalHyperparameter)
-        self._hyperparameter: Any = hyperparameter  # its attributes depend on its class
+        self._hyperparameter = hyperparameter
         own = scale_of(hyperparameter)
         self._is_even = own is not None and own.n is not None
         self._is_rounded = own is not None and own.is_rounded
@@ -68,8 +68,8 @@ class Column:
             return np.array([float(self._hyperparameter.lower_vectorized)])
         if self._is_even:
             return np.arange(int(self.n_values)) / (self.n_values - 1.0)
-        hp = self._hyperparameter
-        return np.asarray(hp.to_vector(np.arange(hp.lower, hp.upper + 1)), dtype=np.float64)
+        values = np.arange(self._integer.lower, self._integer.upper + 1)
+        return np.asarray(self._integer.to_vector(values), dtype=np.float64)
 
     def snap(self, values: FloatArray) -> FloatArray:
         """The nearest legal entries (n,) of ``values`` (n,) without NaN."""
@@ -98,18 +98,18 @@ class Column:
 
         Integers on a log scale have the probability of their rounding interval.
         """
-        hp = self._hyperparameter
         if self.is_indexed or self.is_constant:
             return self.legal_vectors()[(u * self.n_values).astype(np.int64)]
         if self._is_even:
             place = np.floor(u * self.n_values)
-            if isinstance(hp, IntegerHyperparameter):
+            if isinstance(self._hyperparameter, IntegerHyperparameter):
                 # Halfway between two integers the even one, as ``rint`` does for others below.
                 between = (u * self.n_values == place) & (place > 0)
-                place -= between * ((int(hp.lower) % 2 + place) % 2)
+                place -= between * ((int(self._integer.lower) % 2 + place) % 2)
             return np.asarray(place / (self.n_values - 1.0))
         if not self.is_grid:
             return self.snap(u) if self._is_rounded else u
+        hp = self._integer
         low, high = hp.lower - 0.5, hp.upper + 0.5
         value = np.rint(low * (high / low) ** u if hp.log else low + u * (high - low))
         # An end of the outermost intervals may be rounded to the integer outside the range.
@@ -141,12 +141,17 @@ class Column:
         """The next legal value in the direction of each step, the other one at the border."""
         if self._is_even:
             grid = np.where(step < 0, -1.0, 1.0) / (self.n_values - 1.0)
-            return self.snap(reflect(values, grid))  # two values: one side at least is inside
-        hp = self._hyperparameter
+            moved = values + grid  # this or the other side is inside, as there are two values
+            return self.snap(np.where((moved < 0.0) | (moved > 1.0), values - grid, moved))
+        hp = self._integer
         old, sign = np.asarray(hp.to_value(values)), np.where(step < 0, -1, 1)
         new = old + sign
         new = np.where((new < hp.lower) | (new > hp.upper), old - sign, new)
         return np.asarray(hp.to_vector(new), dtype=np.float64)
+
+    @property
+    def _integer(self) -> IntegerHyperparameter:
+        return cast("IntegerHyperparameter", self._hyperparameter)
 
 
 def random_steps(n: int, rng: np.random.Generator) -> FloatArray:
