@@ -44,12 +44,10 @@ _TRIES = 4  # proposals for one trial at most, if other workers publish the same
 
 
 class _Asked(NamedTuple):
-    """The state of the study when a trial asked for its search space, and values beyond it."""
+    """What was known when a trial asked for its search space, and values beyond it."""
 
     names: frozenset[str] = frozenset()  # all parameters known then; none without a proposal
     moving: frozenset[str] = frozenset()  # names whose range moves, see ``StudyColumns``
-    turns: int = -1  # proposals published by then
-    view: View | None = None  # the trials read; None once the trial has its proposal
     foretold: Mapping[str, Any] = {}  # proposed values of parameters not in the search space
 
 
@@ -112,7 +110,6 @@ class ProposerSampler(SeededSampler):
         self._asked: Cache[_private.TrialKey, _Asked] = Cache()
         # Trials of this process, and trials of other processes that were awaited in vain.
         self._unawaited: Cache[_private.TrialKey, bool] = Cache()
-        self._turns = 0  # proposals published
         self._pace = _PACE  # seconds that the last proposal took
 
     # --- Optuna's interface ---------------------------------------------------------------
@@ -148,14 +145,12 @@ class ProposerSampler(SeededSampler):
         In a range that moves a position is proposed, which becomes a value when it is asked for.
         """
         with self._clocked(study, trial):
-            # Before the view is read: a proposal that is published meanwhile may not be in it.
-            turns = self._turns
             reader = self._reader(study)
             view = reader.view(study, trial)
             self._warn_of_unasked(study, view)
             gone, moving = reader.left_out(view), view.columns.moving
             names = frozenset(view.columns.distributions.keys() - gone)
-            self._asked[_private.trial_key(study, trial)] = _Asked(names, moving, turns, view)
+            self._asked[_private.trial_key(study, trial)] = _Asked(names, moving)
             known = {n: d for n, d in sorted(view.asked.items()) if n not in gone}
             return {n: d for n, d in known.items() if not (n in moving or d.single())}
 
@@ -168,17 +163,14 @@ class ProposerSampler(SeededSampler):
         """
         key = _private.trial_key(study, trial)
         with self._clocked(study, trial):
-            asked = self._asked.get(key, _Asked())
-            # A view holds all trials: drop it now, because ``after_trial`` may never be called.
-            self._asked[key] = kept = asked._replace(view=None)
+            asked = self._asked.setdefault(key, _Asked())
             found = None
             # Else no parameter is known for a joint proposal.
             if search_space or asked.moving or self._foresight is not None:
-                with self._turn:  # the view is stale if another thread has published since
-                    view = asked.view if asked.turns == self._turns else None
-                    found = self._publish(study, trial, search_space, view)
+                with self._turn:
+                    found = self._publish(study, trial, search_space)
             if found is None:  # all parameters are sampled independently
-                self._asked[key] = kept._replace(names=frozenset())
+                self._asked[key] = asked._replace(names=frozenset())
                 _private.write_explanation(study, trial, {"origin": "independent"})
                 return {}
             union, proposal = found
@@ -190,7 +182,7 @@ class ProposerSampler(SeededSampler):
                 # Optuna fails a trial whose objective asks for another kind of distribution than
                 # was announced, so values of expected parameters are kept until asked for.
                 foretold = {n: v for n, v in values.items() if n not in search_space}
-                self._asked[key] = kept._replace(foretold=foretold)
+                self._asked[key] = asked._replace(foretold=foretold)
             return {name: values[name] for name in search_space}
 
     def sample_independent(
@@ -243,12 +235,11 @@ class ProposerSampler(SeededSampler):
         reader.space(reader.view(study, trial), {})
 
     def _publish(
-        self, study: Study, trial: FrozenTrial, search_space: Distributions, view: View | None
+        self, study: Study, trial: FrozenTrial, search_space: Distributions
     ) -> tuple[UnionSpace, Proposal] | None:
         """Make the joint proposal and publish it for other workers; None if there is none."""
         reader = self._reader(study)
-        if view is None:
-            view = reader.view(study, trial)
+        view = reader.view(study, trial)
         union = reader.space(view, search_space)
         if not union.vectors.d:
             return None
@@ -283,7 +274,6 @@ class ProposerSampler(SeededSampler):
             earlier, view = view, reader.view(study, trial)
             if not _has_twin(view, earlier, values):
                 break
-        self._turns += 1
         return None if proposal is None else (union, proposal)
 
     def _alone(
@@ -293,7 +283,7 @@ class ProposerSampler(SeededSampler):
         # Read before ``_publish`` writes over it.
         proposed = _private.read_proposal(trial)  # of the other sampler, if it is one of ours
         with self._turn:
-            found = self._publish(study, trial, {name: distribution}, None)
+            found = self._publish(study, trial, {name: distribution})
             if found is None:
                 return ABSENT
             union, proposal = found

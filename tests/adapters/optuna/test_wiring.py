@@ -356,15 +356,6 @@ def test_seconds_that_cannot_be_stored_end_no_search(make: Any, log: Any) -> Non
         assert known == trial.duration.total_seconds() or (trial.number == 3 and np.isnan(known))
 
 
-def test_no_view_of_all_trials_is_kept_for_one_that_is_told_elsewhere() -> None:
-    sampler = TSTSampler(earlier(), seed=0)
-    study = search(sampler, branches, 3)
-    asked = study.ask()
-    branches(asked)
-    optuna.create_study(sampler=sampler)  # a sampler may serve others meanwhile
-    assert [asked.view for asked in sampler._asked.values()] == [None]
-
-
 @pytest.mark.filterwarnings("ignore:the 'timedelta' type")  # of the duration
 def test_tables_of_trials_can_be_counted_and_stored() -> None:
     """As the FAQ says."""
