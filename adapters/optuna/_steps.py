@@ -129,7 +129,7 @@ def _of_integers(distribution: IntDistribution) -> SteppedValues:
     if max(-low, high) <= MOST_EXACT:
         return _thin_out(distribution, low, step, n)
     if n <= _LISTED:
-        return _list_values(distribution, [low + i * step for i in range(n)])
+        return _list_values(distribution, n)
     coarse = int(math.ulp(float(max(-low, high))))  # all multiples of it are floats
     # A value low + i * step is a float if it is a multiple of ``coarse``: the first such value
     # follows from the modular inverse of ``step``, the others at the least common multiple.
@@ -155,7 +155,7 @@ def _of_floats(distribution: FloatDistribution, step: float) -> SteppedValues:
     if step >= 4.0 * coarse:
         return _thin_out(distribution, low, step, n)
     if n <= _LISTED:
-        return _list_values(distribution, [low + i * step for i in range(n)])
+        return _list_values(distribution, n)
     # Else neighbours may be the same float: keep one of ``times``.
     times = max(1, math.ceil(coarse / step))
     return _thin_out(distribution, low, times * step, (n - 1) // times + 1)
@@ -167,15 +167,14 @@ def _thin_out(distribution: Numeric, low: float, step: float, n: int) -> Stepped
     return SteppedValues(distribution, low, times * step, (n - 1) // times + 1)
 
 
-def _list_values(distribution: Numeric, values: list[Any]) -> SteppedValues:
+def _list_values(distribution: Numeric, n: int) -> SteppedValues:
     """A grid with one value for each float; floats that Optuna accepts, if there are any."""
+    step = distribution.step or 1
     by_float: dict[float, Any] = {}
-    for value in values:
+    for value in (distribution.low + i * step for i in range(n)):
         # Of integers that are the same float, the one that Optuna returns unchanged.
         if float(value) not in by_float or float(value) == value:
             by_float[float(value)] = value
     legal = {f: v for f, v in by_float.items() if _private.contains(distribution, f)}
     found = tuple(v for _, v in sorted((legal or by_float).items()))
-    if isinstance(distribution, FloatDistribution):
-        found = tuple(min(max(float(v), distribution.low), distribution.high) for v in found)
-    return SteppedValues(distribution, found[0], distribution.step or 1, len(found), found)
+    return SteppedValues(distribution, found[0], step, len(found), found)

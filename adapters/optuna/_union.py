@@ -7,7 +7,7 @@ such a range, not the value.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -254,17 +254,6 @@ def positions_in(trial: StudyTrial, moving: Collection[str]) -> dict[str, float]
         elif proposed is not None and trial.status != Status.COMPLETE:  # not asked for yet
             found[name] = proposed
     return found
-
-
-def taken_values(
-    trials: Iterable[StudyTrial], name: str, others: Mapping[str, float]
-) -> set[float]:
-    """Internal values of a parameter in the trials with these internal values of the others."""
-    return {
-        trial.values[name]
-        for trial in trials
-        if name in trial.values and others.items() <= (trial.constants | trial.values).items()
-    }
 
 
 # --- values that no model proposes -----------------------------------------------------------

@@ -29,7 +29,7 @@ from . import _private
 from ._foresight import Foresight
 from ._steps import merged_note
 from ._study import StudyReader, View
-from ._union import UnionSpace, even_value, taken_values, value_at
+from ._union import UnionSpace, even_value, value_at
 from .seeded_sampler import Cache, SeededSampler, check_parameter
 from .space import Distributions, check_ordinal, check_space, value_in
 from .studies import is_maximized
@@ -342,7 +342,11 @@ class ProposerSampler(SeededSampler):
         if _private.read_positions(trial).keys() <= trial.params.keys() | {name}:
             view, others = self._reader(study).view(study, trial), _private.read_proposal(trial)
             others.pop(name, None)
-            taken = taken_values([*view.columns, *view.running], name, others)
+            taken = {
+                row.values[name]
+                for row in (*view.columns, *view.running)
+                if name in row.values and others.items() <= (row.constants | row.values).items()
+            }
         return value_at(distribution, position, taken)
 
     def _await_others(self, study: Study, trial: FrozenTrial, view: View) -> View:
@@ -404,15 +408,12 @@ class ProposerSampler(SeededSampler):
         """Warn, once for each name, of declared parameters that no trial has asked for."""
         if len(view.columns) < _ENOUGH:
             return
-        varied = view.columns.distributions.keys()
+        # Columns have no distribution of a parameter with one value.
+        constant = {name for row in view.columns for name in row.constants}
+        asked = view.columns.distributions.keys() | constant
         given = ("search_space", self._search_space.keys()), ("ordinal", self._ordinal.keys())
         for argument, declared in given:
-            for name in sorted(declared - varied):
-                # Columns have no distribution of a parameter with one value. The first row nearly
-                # always has its value: all rows are read only for a warning.
-                if any(name in row.constants for row in view.columns):
-                    continue
-                asked = varied | {known for row in view.columns for known in row.constants}
+            for name in sorted(declared - asked):
                 self._warn_once(
                     study,
                     f"none of {len(view.columns)} finished trials has asked for {name!r}, which"
