@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,10 +25,9 @@ from automl_plugins.spaces.branches import log_volume
 
 from . import _private
 from ._arms import Arms, Cells, Choices, Split, promised_arm
-from ._steps import steps_of
 from ._study import StudyReader, View
 from ._union import UnionSpace
-from .space import Distributions, are_equal, hyperparameter_of, infer_rules
+from .space import Distributions, are_equal, infer_rules
 from .trials import Cost, StudyTrial
 
 _FULL = (TrialState.COMPLETE, TrialState.PRUNED)  # have asked for all of their parameters
@@ -296,10 +294,6 @@ class ArmReader(StudyReader):
         values = {name: view.values(name)[rows] for name in parameters}
         status = view.facts("status")[rows]
         full, pruned = status == Status.COMPLETE, status == Status.PRUNED
-        always = [name for name, column in values.items() if not np.isnan(column[full]).any()]
-        # Checked before listing: every configuration has a value of these parameters.
-        if math.prod(_size(arms.narrow(index, n, parameters[n])) for n in always) > _MOST:
-            return None
         complete = {name: column[full] for name, column in values.items()}
         facts = (parameters, infer_rules(complete, parameters))
         union = self._unions[index].get(facts, lambda: UnionSpace(*facts))
@@ -365,9 +359,3 @@ class Grid:
         # Distances (n, 1) to the one vector.
         gaps = distances(features(pool), features(vector[None]))[:, 0]
         return np.asarray(pool[rng.choice(np.flatnonzero(gaps == gaps.min()))])
-
-
-def _size(distribution: BaseDistribution) -> float:
-    """Number of values of a parameter that is not continuous."""
-    steps = steps_of(distribution)
-    return hyperparameter_of("of any name", distribution).size if steps is None else steps.n

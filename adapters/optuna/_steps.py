@@ -142,9 +142,8 @@ def _of_integers(distribution: IntDistribution) -> SteppedValues:
         # stores as the nearest float; mostly they have to be sampled independently.
         if (high - first) // wide >= _ENOUGH:
             return _thin_out(distribution, first, wide, (high - first) // wide + 1)
-    if step < coarse:  # all floats between the ends
-        return _thin_out(distribution, low, coarse, (high - low) // coarse + 1)
-    return _thin_out(distribution, low, step, n)
+    wide = max(step, coarse)  # all floats between the ends, if these are farther apart
+    return _thin_out(distribution, low, wide, (high - low) // wide + 1)
 
 
 def _of_floats(distribution: FloatDistribution, step: float) -> SteppedValues:

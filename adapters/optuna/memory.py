@@ -180,17 +180,13 @@ def meta_dataset_from_studies(
         ValueError: For a study of several objectives, without any trial, or if no study shares a
             hyperparameter with the space.
     """
-    records = [read_study(study, name) for name, study in named_studies(studies)]
-    return dataset_of(records, space, meta_features=meta_features, tags=tags, **options)
-
-
-def named_studies(studies: Studies) -> list[tuple[str, Study]]:
-    """Studies with the names of their tasks."""
     if isinstance(studies, Mapping):
         for study in studies.values():
             check_study("A memory by name", study)
-        return [(str(name), study) for name, study in studies.items()]
-    return [(task_name(study), study) for study in studies_in(studies)]
+        records = [read_study(study, str(name)) for name, study in studies.items()]
+    else:
+        records = [read_study(study) for study in studies_in(studies)]
+    return dataset_of(records, space, meta_features=meta_features, tags=tags, **options)
 
 
 def task_name(study: Study) -> str:

@@ -151,8 +151,8 @@ class ProposerSampler(SeededSampler):
             gone, moving = reader.left_out(view), view.columns.moving
             names = frozenset(view.columns.distributions.keys() - gone)
             self._asked[_private.trial_key(study, trial)] = _Asked(names, moving)
-            known = {n: d for n, d in sorted(view.asked.items()) if n not in gone}
-            return {n: d for n, d in known.items() if not (n in moving or d.single())}
+            known = sorted(view.asked.items())
+            return {n: d for n, d in known if n not in gone | moving and not d.single()}
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
