@@ -150,12 +150,9 @@ def _of_floats(distribution: FloatDistribution, step: float) -> SteppedValues:
     low, high = distribution.low, distribution.high
     n = count_steps(distribution)
     coarse = math.ulp(max(-low, high))
-    # Far enough apart that rounding merges no two values.
-    if step >= 4.0 * coarse:
-        return _thin_out(distribution, low, step, n)
-    if n <= _LISTED:
+    if step < 4.0 * coarse and n <= _LISTED:  # rounding may merge values
         return _list_values(distribution, n)
-    # Else neighbours may be the same float: keep one of ``times``.
+    # Neighbours nearer than floats are the same one: keep one of ``times``.
     times = max(1, math.ceil(coarse / step))
     return _thin_out(distribution, low, times * step, (n - 1) // times + 1)
 

@@ -121,7 +121,7 @@ def _labels(
         if isinstance(number, float) and not number.is_integer():  # ``int`` would cut it off
             raise ValueError
         return str(found["table"]), str(found["method"]), int(number)
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError):
         raise ValueError(
             f"Study {study.study_name!r}: the seed {found['seed']!r} is not a whole number."
         ) from None

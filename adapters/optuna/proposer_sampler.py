@@ -370,7 +370,7 @@ class ProposerSampler(SeededSampler):
         """Earlier trials of other processes that may be about to publish a proposal."""
         own = _private.trial_key(study, trial)[:-1]
         keys = [(*own, number) for number in _silent(trial, view)]
-        return [key for key in keys if key not in self._asked and key not in self._unawaited]
+        return [key for key in keys if key not in self._unawaited]
 
     def _proposer_of(self, study: Study) -> Proposer:
         return self._proposer
