@@ -135,7 +135,7 @@ def _of_integers(distribution: IntDistribution) -> SteppedValues:
     # follows from the modular inverse of ``step``, the others at the least common multiple.
     common = math.gcd(step, coarse)
     if low % common == 0:
-        wide = step * coarse // common
+        wide = math.lcm(step, coarse)
         ahead = (-low // common) * pow(step // common, -1, coarse // common) % (coarse // common)
         first = low + ahead * step
         # A search would soon have tried a smaller grid, so that one also keeps values that Optuna

@@ -112,7 +112,6 @@ class StudyReader:
         self._reported: set[Any] = set()  # events, see ``first_time``
         self._begun: int | None = None  # number of the first trial that the study was read for
         self._space = Newest[UnionSpace]() if space is None else space.copy()
-        self._of_space: Newest[StudyColumns] = Newest()
         # The space, the last finished trial, and the ``_rows`` of all finished trials.
         self._finished: tuple[UnionSpace, StudyTrial, FloatArray] | None = None
         self._forget()
@@ -266,21 +265,14 @@ class StudyReader:
                 )
         return gone
 
-    def _columns_of(self, view: View, union: UnionSpace) -> StudyColumns:
-        """Finished trials, without those that asked for a name which is left out now."""
-        gone = self._rules(view)[1]
-        if not gone:
-            return view.columns
-
-        def is_of_space(row: StudyTrial) -> bool:
-            return row.distributions.keys().isdisjoint(gone)
-
-        key = view.columns, union
-        return self._of_space.get(key, lambda: StudyColumns(filter(is_of_space, view.columns)))
-
     def history(self, view: View, union: UnionSpace) -> History:
-        """The core's history: finished rows, then the running ones."""
-        columns = self._columns_of(view, union)
+        """The core's history: finished rows, then the running ones.
+
+        Finished trials that asked for a name which is left out now are left out, too.
+        """
+        columns = view.columns
+        if gone := self._rules(view)[1]:
+            columns = StudyColumns(t for t in columns if t.distributions.keys().isdisjoint(gone))
         # Rows are in the order of ``columns.trials``, in which the trials ended.
         trials, known = columns.trials, _rows([], union)
         if self._finished is not None:
