@@ -14,7 +14,6 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins._arguments import check_budget, preset
-from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.bandits.confidence import MaxUCB, policy_or_default
 from automl_plugins.bandits.model_weights import (
     check_rule,
@@ -156,16 +155,14 @@ class WeightedModelSampler(ArmSampler):
         if (new := arms[~sized & ~waiting]).size:
             pulls = statistics.pulls[new]
             return ArmChoice(int(rng.choice(new[pulls == pulls.min()])), "its size is not known")
-        known = arms[sized]
-        if not known.size:  # all are being tried for the first time
+        known = arms[sized].tolist()
+        if not known:
             return ArmChoice(int(rng.choice(arms)), "all are tried for the first time")
-        return draw_weighted(known.tolist(), self._weights(known, situation), rng)
-
-    def _weights(self, arms: IntArray, situation: Situation) -> FloatArray:
-        """Probabilities of arms whose parameters are known."""
         if self.weights == "2^N":
-            return weights_from_counts([len(situation.parameters[a]) for a in arms.tolist()])
-        return weights_from_logs([situation.log_volume(a) for a in arms.tolist()])
+            p = weights_from_counts([len(situation.parameters[arm]) for arm in known])
+        else:
+            p = weights_from_logs([situation.log_volume(arm) for arm in known])
+        return draw_weighted(known, p, rng)
 
 
 class BanditSampler(ArmSampler):
