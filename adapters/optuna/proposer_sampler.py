@@ -406,7 +406,7 @@ class ProposerSampler(SeededSampler):
 
     def _warn_of_unasked(self, study: Study, view: View) -> None:
         """Warn, once for each name, of declared parameters that no trial has asked for."""
-        if len(view.columns) < _ENOUGH:
+        if len(view.columns) < _ENOUGH or not (self._search_space or self._ordinal):
             return
         # Columns have no distribution of a parameter with one value.
         constant = {name for row in view.columns for name in row.constants}
