@@ -245,8 +245,7 @@ class MetaDataset:
         """
         losses = self.complete_losses
         # Beside an outlier a scale would leave the others no digits.
-        parts = [scale(tame(losses[rows])) for rows in self.rows]
-        return np.concatenate(parts) if parts else losses
+        return np.concatenate([scale(tame(losses[rows])) for rows in self.rows])
 
     @property
     def complete_losses(self) -> FloatArray:

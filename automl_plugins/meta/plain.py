@@ -107,8 +107,8 @@ def plain_meta_features(meta_features: Mapping[str, Any], *, task: str) -> dict[
 
 def parse_meta_features(plain: Mapping[str, float | None], *, task: str) -> dict[str, float]:
     """The inverse of ``plain_meta_features``, with the same errors."""
-    plain_meta_features(plain, task=task)
-    return {name: math.nan if value is None else value for name, value in plain.items()}
+    checked = plain_meta_features(plain, task=task)
+    return {name: math.nan if value is None else value for name, value in checked.items()}
 
 
 def plain_tags(tags: Mapping[str, str], *, task: str) -> dict[str, str]:

@@ -50,8 +50,8 @@ FORMAT, VERSION = "automl_plugins.MatrixFactorization", 1
 _PARAMETERS = [field.name for field in fields(Parameters)]
 _PRIOR = [field.name for field in fields(ScalePrior)]
 _LARGEST_FILE = 2**30  # bytes, unpacked
-# What unpacking may raise; RuntimeError if an entry seems encrypted, or packed by no known way.
-_ZIP_DAMAGE = (BadZipFile, zlib.error, EOFError, LookupError, MemoryError, OSError, RuntimeError)
+# What reading a damaged file may raise; RuntimeError if an entry seems encrypted.
+_DAMAGE = (*DAMAGE, BadZipFile, zlib.error, EOFError, MemoryError, OSError, RuntimeError)
 
 
 class FactorizationFileError(ValueError):
@@ -317,7 +317,7 @@ class MatrixFactorization(Schedule, BaseEstimator):  # type: ignore[misc]
             model._set(parameters)
         except (FileNotFoundError, FactorizationFileError):
             raise
-        except (OSError, *DAMAGE) as error:
+        except _DAMAGE as error:
             raise FactorizationFileError(
                 f"{path} is not a factorisation, or damaged ({type(error).__name__}: {error})."
                 " Copy it again, or fit the model anew and save it."
@@ -377,18 +377,15 @@ class MatrixFactorization(Schedule, BaseEstimator):  # type: ignore[misc]
 
 
 def _read_arrays(file: IO[bytes]) -> dict[str, npt.NDArray[Any]]:
-    """The arrays by name of an npz file; ValueError for a damaged one, objects, or too much."""
-    try:
-        with ZipFile(file) as archive:
-            size = sum(entry.file_size for entry in archive.infolist())
-            if size > _LARGEST_FILE:
-                raise ValueError(f"{size >> 20} MB of arrays, {_LARGEST_FILE >> 20} MB at most")
-            return {
-                name.removesuffix(".npy"): np.lib.format.read_array(archive.open(name))
-                for name in archive.namelist()
-            }
-    except _ZIP_DAMAGE as error:
-        raise ValueError(f"it is not an npz file, or damaged ({error})") from error
+    """The arrays by name of an npz file; an error of ``_DAMAGE`` for objects, or too much."""
+    with ZipFile(file) as archive:
+        size = sum(entry.file_size for entry in archive.infolist())
+        if size > _LARGEST_FILE:
+            raise ValueError(f"{size >> 20} MB of arrays, {_LARGEST_FILE >> 20} MB at most")
+        return {
+            name.removesuffix(".npy"): np.lib.format.read_array(archive.open(name))
+            for name in archive.namelist()
+        }
 
 
 def _matrix(Y: npt.ArrayLike) -> FloatArray:

@@ -396,6 +396,3 @@ class Conditioned:
         return self._scale_prior.infer(
             np.asarray(losses, dtype=np.float64), self._mean[self.rows], self._L[:t, :t]
         )
-
-    def __getstate__(self) -> dict[str, Any]:
-        raise TypeError("Conditioned is a cache and is not pickled: make it anew from the model.")

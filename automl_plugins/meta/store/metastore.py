@@ -353,7 +353,7 @@ class MetaStore:
             raise ValueError(f"{path} is the store itself: name another file.")
         check_replaceable(path)
         keep = self._filter(tasks, (), None)
-        found = self._database.read(partial(rows.read_searches, keep=keep, with_keys=True))
+        found = self._database.read(partial(rows.read_searches, keep=keep))
         searched = {stored.record.name for stored in found}
         # Tasks that have a description, and no search.
         bare = [

@@ -294,7 +294,6 @@ def read_searches(
     *,
     framework: str | None = None,
     search: str | None = None,
-    with_keys: bool = False,
 ) -> list[StoredSearch]:
     """The searches of the tasks that are kept, task by task; their runs in order of storage."""
     kept = {index: task for index, task in read_tasks(connection).items() if keep(task)}
@@ -312,9 +311,7 @@ def read_searches(
     found = []
     for _, group in groupby(wanted, part_of.__getitem__):
         part = list(group)
-        ids, configurations, columns, keys = _read_runs(
-            connection, [row.id for row in part], with_keys=with_keys
-        )
+        ids, configurations, columns, keys = _read_runs(connection, [row.id for row in part])
         for row in part:
             task = kept[row.task_id]
             # The runs come by search: those of one are a slice.
@@ -362,13 +359,11 @@ def _read_spaces(connection: Connection, ids: Collection[int]) -> dict[int, Any]
 
 
 def _read_runs(
-    connection: Connection, ids: list[int], *, with_keys: bool
+    connection: Connection, ids: list[int]
 ) -> tuple[npt.NDArray[np.int64], list[dict[str, Any]], dict[str, npt.NDArray[Any]], list[str]]:
     """Search (n,) of each run, ascending; configurations (n), columns (n,) by name, keys."""
     c = runs.c
-    asked = [c.search_id, c.configuration, c.loss, c.seconds, c.status, c.budget, c.time]
-    if with_keys:
-        asked.append(c.key)
+    asked = [c.search_id, c.key, c.configuration, c.loss, c.seconds, c.status, c.budget, c.time]
     query = sa.select(*asked).where(c.search_id.in_(ids)).order_by(c.search_id, c.id)
     # Plain tuples of the driver, taken apart without a container for each: objects that the
     # garbage collector counts would cost as much again as reading them.
@@ -377,7 +372,7 @@ def _read_runs(
         rows = connection.execute(query).cursor.fetchall()
     except driver.Error as error:  # SQLAlchemy has not seen it
         raise sa.exc.DBAPIError.instance(None, None, error, driver.Error) from error
-    search, texts, losses, seconds, status, budget, times, *keys = (
+    search, keys, texts, losses, seconds, status, budget, times = (
         [row[i] for row in rows] for i in range(len(asked))
     )
     # Parsed all at once, and each distinct one only once.
@@ -392,4 +387,4 @@ def _read_runs(
     # None becomes NaN.
     columns = {name: np.array(column, dtype=np.float64) for name, column in measured.items()}
     columns["status"] = np.array(status, dtype=np.int64)
-    return np.array(search, dtype=np.int64), configurations, columns, keys[0] if keys else []
+    return np.array(search, dtype=np.int64), configurations, columns, keys
