@@ -100,7 +100,8 @@ def write_searches(
     path = Path(path)
     if not path.name.endswith((".json", ".json.xz")):
         raise ValueError(f"{path.name} must end in .json.xz (compressed) or .json.")
-    data = _seal(encode(_document(searches)).encode())
+    text = encode(_document(searches)).encode()
+    data = b'{"digest":"' + _digest_of(text[1:]) + b'",' + text[1:]  # as its first entry
     if excess := _excess(data):
         raise ValueError(
             f"{path.name} was not written, for it could not be read: it would have {excess}."
@@ -166,13 +167,8 @@ def read_searches(path: str | os.PathLike[str]) -> list[StoredSearch]:
         raise ValueError(f"{path} is damaged: {type(error).__name__}: {error}") from error
 
 
-def _seal(text: bytes) -> bytes:
-    """A JSON object with the digest of what follows as its first entry."""
-    return b'{"digest":"' + _digest_of(text[1:]) + b'",' + text[1:]
-
-
 def _is_sealed(text: bytes) -> bool:
-    """Whether a text is as ``_seal`` made it; true for one that has no digest."""
+    """Whether a text has the digest that it begins with; true for one without a digest."""
     head = _HEAD.match(text)
     # A view, for a slice would copy the whole text.
     return head is None or head[1] == _digest_of(memoryview(text)[head.end() :])

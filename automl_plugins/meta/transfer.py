@@ -107,7 +107,6 @@ class BlendedTemplate:
         surrogate: See ``Blended``, also for the errors.
         meta_features: Meta-features of the new task. If it has none that a task of the memory
             has, the meta-learner ignores them and predicts the mean over the tasks.
-        learner: Settings of the meta-learner; None takes its defaults.
     """
 
     def __init__(
@@ -116,13 +115,11 @@ class BlendedTemplate:
         surrogate: Any = None,
         *,
         meta_features: Mapping[str, float] | None = None,
-        learner: MetaLearner | None = None,
     ) -> None:
         self.memory = memory
         self._surrogate = surrogates.Blended(None, surrogate)
         self._surrogate.check_arguments()
         self.meta_features = dict(meta_features or {})
-        self.learner = learner
         self._earlier: Newest[LearnedLosses] = Newest()
 
     def for_space(self, space: VectorSpace) -> Blended:
@@ -133,8 +130,6 @@ class BlendedTemplate:
         return made
 
     def _learn(self, space: VectorSpace) -> LearnedLosses:
-        from sklearn.base import clone
-
         from automl_plugins.meta.meta_learner import MetaLearner
 
         dataset = self.memory.on(space)
@@ -144,9 +139,7 @@ class BlendedTemplate:
             # Trees that see configurations only predict the mean over the tasks, in one pass.
             tasks = tuple(replace(task, meta_features={}) for task in dataset.tasks)
             dataset = replace(dataset, tasks=tasks)
-        # The user's own learner is never fitted: it may serve other searches.
-        learner = MetaLearner() if self.learner is None else clone(self.learner)
-        return LearnedLosses(learner.fit(dataset), described or None)
+        return LearnedLosses(MetaLearner().fit(dataset), described or None)
 
     def __repr__(self) -> str:
         return f"Blended({self.memory!r})"

@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 
 from automl_plugins.arrays import FloatArray
 from automl_plugins.records.task_record import check_configuration
-from automl_plugins.spaces.conditions import is_active
+from automl_plugins.spaces.conditions import active_names
 from automl_plugins.spaces.values import ABSENT, encoder, kind_of, reader, values_of
 from automl_plugins.spaces.vector_space import VectorSpace
 
@@ -60,7 +60,6 @@ class RecordedConfigurations:
         self.of = of
         self.space = space
         self._vectors = VectorSpace(space)
-        self._conditional = {name for name in space if space.parent_conditions_of[name]}
         self.values = [self._read_row(row, config) for row, config in enumerate(configs)]
         self._rows: dict[tuple[Any, ...], int] = {}
         rows = enumerate(map(_key, self.values))
@@ -102,8 +101,8 @@ class RecordedConfigurations:
         except ValueError as error:
             raise ValueError(f"{self.of}, row {row}: {error}") from None
         active: dict[str, Any] = {}
-        for name in self._vectors.names:  # parents first
-            if name in values and self._is_active(name, active):
+        for name in active_names(self.space, active):
+            if name in values:
                 active[name] = values[name]
         return tuple(active.get(name, ABSENT) for name in self._vectors.names)
 
@@ -130,9 +129,6 @@ class RecordedConfigurations:
         # Compared by keys, which are equal for vectors that differ by rounding only.
         recorded = self._vectors.keys(self._encode(map(self.config, range(len(self)))))
         return bool(self._vectors.seen(everything, np.sort(recorded)).all())
-
-    def _is_active(self, name: str, values: Mapping[str, Any]) -> bool:
-        return name not in self._conditional or is_active(self.space, name, values)
 
     def config(self, row: int) -> dict[str, Any]:
         """The active values recorded in a row."""
@@ -161,9 +157,7 @@ class RecordedConfigurations:
     def _active(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """The active values of a configuration, checked."""
         active: dict[str, Any] = {}
-        for name in self._vectors.names:  # parents first
-            if not self._is_active(name, active):
-                continue
+        for name in active_names(self.space, active):
             value = config.get(name, ABSENT)
             if self._is_absent(name, value):
                 raise ValueError(

@@ -161,8 +161,7 @@ def test_dataset_is_that_of_the_records(store: MetaStore) -> None:
 def test_many_searches_are_read_in_parts(
     store: MetaStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "_MOST_ROWS", 7)
-    monkeypatch.setattr(rows, "_MOST_SEARCHES", 2)
+    monkeypatch.setattr(rows, "_MOST_IDS", 2)
     sizes = [1, 9, 2, 2, 2, 6, 1]
     for i, n in enumerate(sizes):
         losses = 10.0 * i + np.arange(float(n))
@@ -375,7 +374,7 @@ def test_more_searches_than_sqlite_takes_variables(
     def limit(raw: sqlite3.Connection, _: object) -> None:
         raw.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 20)  # 32 766 unless built otherwise
 
-    monkeypatch.setattr(rows, "_MOST_SEARCHES", 10)
+    monkeypatch.setattr(rows, "_MOST_IDS", 10)
     with MetaStore(tmp_path / "runs.db") as store:
         for i in range(30):
             one = TaskRecord(f"task {i}", [{"x": 1}], np.array([0.1]), space=space(i + 2))

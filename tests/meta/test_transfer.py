@@ -102,8 +102,13 @@ SMALL = MetaLearner(n_trees=40, learning_rate=0.2)
 MANY = MetaDataset.from_records(records(0.1, 0.15, 0.2, 0.8, 0.85, 0.9, n=40), UNIT)
 
 
+@pytest.fixture(autouse=True)
+def _of_few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("automl_plugins.meta.meta_learner.MetaLearner", lambda: clone(SMALL))
+
+
 def template(**options: Any) -> BlendedTemplate:
-    return BlendedTemplate(TaskMemory(MANY), learner=SMALL, **options)
+    return BlendedTemplate(TaskMemory(MANY), **options)
 
 
 def expected(made: Any, grid: Any = GRID) -> Any:
@@ -133,7 +138,7 @@ def test_without_known_meta_features_it_is_the_mean_over_the_tasks(told: dict[st
 
 def test_the_task_itself_is_left_out() -> None:
     memory = TaskMemory(MANY, task="task 0.1")
-    made = BlendedTemplate(memory, learner=SMALL, meta_features={"best": 0.1}).for_space(SPACE)
+    made = BlendedTemplate(memory, meta_features={"best": 0.1}).for_space(SPACE)
     assert isinstance(made.earlier, LearnedLosses)
     assert len(made.earlier.learner.tasks_.known) == 5
 

@@ -74,7 +74,7 @@ def performance(dataset: MetaDataset) -> Performance:
     space = dataset.vector_space
     scores, losses = dataset.scores(regret), dataset.complete_losses
     distinct, which = dataset.distinct
-    chosen = _choose(dataset, scores, MAX_CANDIDATES)
+    chosen = _choose(dataset, scores)
     candidates = distinct[chosen]
     column = np.full(len(distinct), -1)
     column[chosen] = np.arange(len(chosen))
@@ -113,11 +113,11 @@ def kernel_means(places: FloatArray, runs: FloatArray, values: FloatArray) -> Fl
     return np.asarray(softmax(-0.5 * squared / WIDTH**2, axis=1) @ values)
 
 
-def _choose(dataset: MetaDataset, scores: FloatArray, limit: int) -> npt.NDArray[np.int64]:
+def _choose(dataset: MetaDataset, scores: FloatArray) -> npt.NDArray[np.int64]:
     """Indices of the distinct configurations to be compared, ascending; all have completed."""
     which = dataset.distinct[1]
     worked = dataset.completed
-    if worked.sum() <= limit:
+    if worked.sum() <= MAX_CANDIDATES:
         return np.flatnonzero(worked)
     place = np.concatenate([rankdata(scores[rows], method="ordinal") for rows in dataset.rows])
     order = np.lexsort((dataset.task, place))  # all bests, then all second bests
@@ -127,9 +127,10 @@ def _choose(dataset: MetaDataset, scores: FloatArray, limit: int) -> npt.NDArray
     widely = 2 * np.bincount(runs // n_tasks, minlength=len(worked)) >= n_tasks
     means = np.bincount(which, scores) / np.bincount(which)
     common = np.flatnonzero(worked & widely)
-    chosen = dict.fromkeys(common[np.argsort(means[common], kind="stable")][: limit // 2].tolist())
+    best = common[np.argsort(means[common], kind="stable")]
+    chosen = dict.fromkeys(best[: MAX_CANDIDATES // 2].tolist())
     # Room for the best of every task, whatever the limit.
-    most = max(limit, len(chosen) + n_tasks)
+    most = max(MAX_CANDIDATES, len(chosen) + n_tasks)
     chosen |= dict.fromkeys(which[order].tolist())
     return np.sort(list(chosen)[:most])
 

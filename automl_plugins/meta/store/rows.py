@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -41,9 +40,8 @@ from automl_plugins.spaces.union import unite
 from .connection import StoreError
 from .schema import runs, searches, spaces, tasks
 
-_MOST_ROWS = 10_000  # read at once, unless one search has more
 # SQLite takes 32 766 variables in a statement, unless it was built with another limit.
-_MOST_SEARCHES = 500  # asked for at once
+_MOST_IDS = 100  # asked for at once: the runs of so many searches are held twice
 
 # --- writing --------------------------------------------------------------------------------
 
@@ -279,10 +277,11 @@ def read_tasks(connection: Connection) -> dict[int, MetaTask]:
 def read_infos(connection: Connection) -> list[SearchInfo]:
     """All searches, task by task."""
     names = {index: task.name for index, task in read_tasks(connection).items()}
-    counts = _counts(connection)
+    count = sa.select(runs.c.search_id, sa.func.count()).group_by(runs.c.search_id)
+    n_runs = {search: n for search, n in connection.execute(count)}
     found = connection.execute(sa.select(searches).order_by(searches.c.task_id, searches.c.id))
     return [
-        SearchInfo(names[r.task_id], r.name, r.framework, _seed(r), counts.get(r.id, 0))
+        SearchInfo(names[r.task_id], r.name, r.framework, _seed(r), n_runs.get(r.id, 0))
         for r in found
     ]
 
@@ -304,13 +303,9 @@ def read_searches(
         query = query.where(searches.c.name == search)
     wanted = [row for row in connection.execute(query) if row.task_id in kept]
     known = _read_spaces(connection, {row.space_id for row in wanted} - {None})
-    counts = _counts(connection, [row.id for row in wanted])
-    # In parts; an empty search counts as a few rows, so that no part has too many searches.
-    n_rows = [max(counts.get(row.id, 0), _MOST_ROWS // _MOST_SEARCHES) for row in wanted]
-    part_of = dict(zip(wanted, np.cumsum(n_rows) // _MOST_ROWS, strict=True))
     found = []
-    for _, group in groupby(wanted, part_of.__getitem__):
-        part = list(group)
+    for start in range(0, len(wanted), _MOST_IDS):
+        part = wanted[start : start + _MOST_IDS]
         ids, configurations, columns, keys = _read_runs(connection, [row.id for row in part])
         for row in part:
             task = kept[row.task_id]
@@ -334,22 +329,12 @@ def _seed(row: Row[Any]) -> int | None:
     return None if row.seed is None else int(row.seed)
 
 
-def _counts(connection: Connection, ids: Sequence[int] | None = None) -> dict[int, int]:
-    """Number of runs by search, of some or all."""
-    count = sa.select(runs.c.search_id, sa.func.count()).group_by(runs.c.search_id)
-    if ids is not None:
-        count = _where_few(count, runs.c.search_id, ids)
-    return {search: n for search, n in connection.execute(count)}
-
-
-def _where_few(query: sa.Select[Any], column: sa.Column[int], ids: Collection[int]) -> Any:
-    """The query for these ids; for all where they are too many for one statement."""
-    return query if len(ids) > _MOST_SEARCHES else query.where(column.in_(sorted(ids)))
-
-
 def _read_spaces(connection: Connection, ids: Collection[int]) -> dict[int, Any]:
     known = {}
-    for row in connection.execute(_where_few(sa.select(spaces), spaces.c.id, ids)):
+    query = sa.select(spaces)
+    if len(ids) <= _MOST_IDS:
+        query = query.where(spaces.c.id.in_(sorted(ids)))
+    for row in connection.execute(query):
         if row.id not in ids:
             continue
         if digest(row.space) != row.digest:
