@@ -197,10 +197,10 @@ def by_distance(gaps: FloatArray) -> FloatArray:
     40 %), the first five were about as good.
     """
     width = _WIDTH * float(np.median(gaps[np.isfinite(gaps)]))
-    nearest = gaps - gaps.min()
     # At least half of the tasks are described as the new one: no width to divide by.
     if width <= 0.0:
-        return np.asarray((nearest == 0.0) / (nearest == 0.0).sum())
+        nearest = gaps == gaps.min()
+        return np.asarray(nearest / nearest.sum())
     return np.asarray(softmax(-0.5 * (gaps / width) ** 2))
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from zipfile import BadZipFile
 
 from automl_plugins._arguments import repeated
+from automl_plugins._imports import is_older
 from automl_plugins.addresses import as_path, refuse_folder
 from automl_plugins.formats import format_count, join_names, one_line
 from automl_plugins.records.search import KEYS
@@ -61,7 +62,7 @@ def read_csv(
         comments = takewhile(lambda line: line.removeprefix(BOM_UTF8).startswith(b"#"), file)
         options["skiprows"] = sum(1 for _ in comments)
 
-    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # exact by default since then
+    if is_older(pd.__version__, "3.1"):  # exact by default since then
         options["float_precision"] = "round_trip"
     options["index_col"] = False  # else pandas takes the first field of longer rows as the index
     try:

@@ -25,6 +25,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_solve, cholesky, lapack, solve_triangular
+from scipy.special import softmax
 
 from automl_plugins.arrays import FloatArray, IntArray
 
@@ -282,8 +283,7 @@ class ScalePrior:
             quadratic += ((shift - centre) / deviation) ** 2
             # Log posterior of b, but for a constant, with the shift integrated out.
             log = prior - n * log_b - 0.5 * (quadratic + np.log(precision * deviation**2))
-        weights = np.exp(log - log.max())
-        weights /= weights.sum()
+        weights = softmax(log)
         return float(weights @ (shift * b)), float(np.exp(weights @ log_b))
 
 

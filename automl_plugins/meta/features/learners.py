@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import softmax
 from scipy.stats import norm
 from sklearn.linear_model import Ridge
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
@@ -226,8 +227,7 @@ def naive_bayes(split: Split) -> tuple[FloatArray, ...]:
         frequencies = CategoricalNB(min_categories=width).fit(codes, local)
         joint += frequencies.predict_joint_log_proba(asked_codes) - prior
     scores = np.zeros((len(joint), split.n_classes))
-    likelihood = np.exp(joint - joint.max(axis=1, keepdims=True))
-    scores[:, classes] = likelihood / likelihood.sum(axis=1, keepdims=True)
+    scores[:, classes] = softmax(joint, axis=1)
     return (scores,)
 
 

@@ -61,16 +61,12 @@ def simple_units(columns: list[Column], target: Target) -> list[Unit]:
         if target.task == "classification"
         else Unit(_NUMBERS, lambda check: _describe_numbers(target.values.astype(np.float64)))
     )
+    n, p = len(target.values), len(columns)
     return [
-        Unit(_SIZES, lambda check: _measure_sizes(len(target.values), len(columns))),
+        Unit(_SIZES, lambda check: (n, log(n), p, log(p), p / n, log(p / n), n / p, log(n / p))),
         Unit(_COLUMNS, partial(_describe_columns, columns)),
         about_target,
     ]
-
-
-def _measure_sizes(n: int, p: int) -> Sequence[Value]:
-    """Of n rows and p input columns, the target not included."""
-    return n, log(n), p, log(p), p / n, log(p / n), n / p, log(n / p)
 
 
 def _describe_columns(columns: list[Column], check: Check) -> Sequence[Value]:

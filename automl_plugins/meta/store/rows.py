@@ -178,10 +178,7 @@ def delete_task(connection: Connection, name: str) -> int | None:
     if task is None:
         return None
     of_task = sa.select(searches.c.id).where(searches.c.task_id == task)
-    count = _count_runs(connection, of_task)  # before its rows are gone
-    connection.execute(tasks.delete().where(tasks.c.id == task))
-    _delete_unused_spaces(connection)
-    return count
+    return _delete(connection, tasks.delete().where(tasks.c.id == task), of_task)
 
 
 def delete_search(connection: Connection, name: str, task: str | None) -> int | None:
@@ -191,20 +188,17 @@ def delete_search(connection: Connection, name: str, task: str | None) -> int | 
         query = query.join(tasks, tasks.c.id == searches.c.task_id).where(tasks.c.name == task)
     if connection.execute(query).first() is None:
         return None
-    count = _count_runs(connection, query)  # before they are gone
-    connection.execute(searches.delete().where(searches.c.id.in_(query)))
-    _delete_unused_spaces(connection)
-    return count
+    return _delete(connection, searches.delete().where(searches.c.id.in_(query)), query)
 
 
-def _count_runs(connection: Connection, ids: sa.Select[int]) -> int:
-    query = sa.select(sa.func.count()).select_from(runs).where(runs.c.search_id.in_(ids))
-    return int(connection.execute(query).scalar_one())
-
-
-def _delete_unused_spaces(connection: Connection) -> None:
+def _delete(connection: Connection, delete: sa.Delete, ids: sa.Select[int]) -> int:
+    """``delete`` the searches ``ids``, and spaces that no other has; returns how many runs."""
+    count = sa.select(sa.func.count()).select_from(runs).where(runs.c.search_id.in_(ids))
+    n_runs = int(connection.execute(count).scalar_one())  # before they are gone
+    connection.execute(delete)
     used = sa.select(searches.c.id).where(searches.c.space_id == spaces.c.id).exists()
     connection.execute(spaces.delete().where(~used))
+    return n_runs
 
 
 def _ensure(
