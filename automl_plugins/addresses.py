@@ -58,9 +58,7 @@ def is_to_come(address: str) -> bool:
 
     Its folder exists, but no database with this name or a similar one, which may be meant instead.
     """
-    if _SQLITE.match(address) is None:
-        return False
-    file = file_of(address)
+    file = file_of(address) if _SQLITE.match(address) else None
     if file is None or file.exists() or not file.parent.is_dir():
         return False
     return _similar(file, is_database=True) is None
@@ -91,8 +89,8 @@ def file_of(address: str) -> Path | None:
 
 def hint_of_database(source: str) -> str:
     """Hint for a path that cannot be read: its address, if it is an SQLite database."""
-    file = None if "://" in source else file_of(source)
-    if file is None or not file.is_file() or not is_sqlite(file):
+    file = as_path(source)
+    if "://" in source or not file.is_file() or not is_sqlite(file):
         return ""
     return f" It is a database: did you mean {as_database(source)!r}?"
 

@@ -119,9 +119,9 @@ def describe_task(
         raise ValueError(f"{given} without {absent}: meta-features need both.")
     if X is not None and meta_features is not None:
         raise ValueError("Pass X and y or their meta-features, not both.")
-    if meta_features is not None and not isinstance(meta_features, Mapping):
-        raise TypeError(f"Meta-features must be numbers by name, got {meta_features!r}.")
     if meta_features is not None:
+        if not isinstance(meta_features, Mapping):
+            raise TypeError(f"Meta-features must be numbers by name, got {meta_features!r}.")
         meta_features = read_meta_features(meta_features)
     if X is not None and wanted:
         meta_features = meta.meta_features(X, y)  # loads the learners of landmarkers

@@ -258,13 +258,13 @@ def _copy(optimizer: Optimizer, problem: Problem) -> Optimizer:
 
 def as_method(thing: Any) -> Method:
     """Convert anything that ``replay`` accepts as an optimizer to a method; else TypeError."""
-    if not isinstance(thing, type):
-        if isinstance(thing, Method):
-            return thing
-        # A framework's object may have ``ask`` and ``tell``, too, but its adapter replays it.
-        if adapter_of(thing) is None and isinstance(thing, Optimizer):
+    if isinstance(thing, Method) and not isinstance(thing, type):
+        return thing
+    # A framework's object may have ``ask`` and ``tell``, too, but its adapter replays it.
+    if adapter_of(thing) is None and not isinstance(thing, type):
+        if isinstance(thing, Optimizer):
             return NamedMethod(type(thing).__name__, partial(_copy, thing))
-        if adapter_of(thing) is None and callable(thing):
+        if callable(thing):
             name = getattr(thing, "__name__", type(thing).__name__)
             return NamedMethod(name, partial(_CallableSearch, thing))
     method: Method = ask_adapter("optimizer", thing)
