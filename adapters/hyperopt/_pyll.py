@@ -173,8 +173,6 @@ def depends(expr: Any) -> bool:
 def constant(distribution: Any, name: str) -> Any:
     """An argument of a distribution, evaluated; None if it is not given."""
     argument = distribution.arg.get(name)
-    if isinstance(argument, pyll.Literal):
-        return argument.obj
     return pyll.rec_eval(argument) if isinstance(argument, pyll.Apply) else None
 
 

@@ -115,7 +115,6 @@ def initial_trials(
         for document in rand.suggest(ids, known.domain, trials, drawing):
             document["misc"][INITIAL_DESIGN] = {"design": "random"}
             documents.append(document)
-    if documents:
-        trials.insert_trial_docs(documents)
+    trials.insert_trial_docs(documents)
     trials.refresh()
     return trials

@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from typing import Any, Unpack
 
 import numpy as np
-from ConfigSpace import ConfigurationSpace
 from hyperopt import (
     JOB_STATE_DONE,
     JOB_STATE_ERROR,
@@ -164,20 +163,17 @@ def meta_dataset_from_trials(
         )
     for own in trials.values():
         check_trials("meta_dataset_from_trials", own)
-    if (spaces := _spaces_by_name(trials, space)) is not None:
-        union = None
-    else:
+    spaces, union = _spaces_by_name(trials, space), None
+    if spaces is None:
         known = read_space(space)
-        spaces, union = dict.fromkeys(trials, known), known.space if trials else None
+        spaces, union = dict.fromkeys(trials, known), known.space
     records = [read_task(own, name=name, space=spaces[name]) for name, own in trials.items()]
     return dataset_of(records, union, meta_features=meta_features, tags=tags, **options)
 
 
 def _spaces_by_name(trials: Mapping[str, Trials], space: Any) -> dict[str, SearchSpace] | None:
     """The space of each task, if ``space`` has spaces by name of the task; None if it is one."""
-    if not trials or not isinstance(space, Mapping) or not set(trials) <= set(space):
-        return None
-    if not all(isinstance(space[n], ConfigurationSpace) or is_space(space[n]) for n in trials):
+    if not isinstance(space, Mapping) or not set(trials) <= set(space):
         return None
     spaces = {name: read_space(space[name]) for name in trials}
     drawn = [_labels(own) for own in trials.values()]
@@ -215,8 +211,7 @@ def write_history(record: TaskRecord, space: Any = None, *, exp_key: str | None 
     known = read_space(require_space(record, space))
     record = conform(record, known.space)
     trials = Trials(exp_key=exp_key)
-    if len(record):
-        trials.insert_trial_docs(_documents(record, known, trials))
+    trials.insert_trial_docs(_documents(record, known, trials))
     trials.refresh()
     return trials
 
@@ -349,7 +344,7 @@ class RecordedObjective(SearchRecorder):
     def _add(self, documents: Sequence[Document], known: SearchSpace) -> int:
         experiments: dict[str, list[Document]] = {}
         for document in documents:
-            experiments.setdefault(str(document.get("exp_key") or "hyperopt"), []).append(document)
+            experiments.setdefault(str(document["exp_key"] or "hyperopt"), []).append(document)
         return sum(
             self.recorder.add(
                 read_documents(own, str(self.recorder.task), known),
@@ -378,6 +373,6 @@ def _end(running: Document, result: Any, seconds: float) -> Document:
 
 
 def _key(document: Document) -> str:
-    result = document.get("result") or {}
+    result = document["result"]
     facts = (document["misc"]["vals"], result.get("status"), result.get("loss"), result.get(NOTE))
-    return run_key(document["tid"], document.get("book_time"), *facts)
+    return run_key(document["tid"], document["book_time"], *facts)

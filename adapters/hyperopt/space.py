@@ -424,14 +424,14 @@ def _constants(label: str, node: Any) -> dict[str, Any]:
     takes = [name for name in ("low", "high", "mu", "sigma", "q") if name in arguments]
     for name in takes:
         argument = arguments[name]
-        if isinstance(argument, pyll.Apply) and depends(argument):
+        if not isinstance(argument, pyll.Apply):  # it is not given
+            continue
+        if depends(argument):
             raise ValueError(
                 f"{name} of {label!r} depends on other hyperparameters: {describe(argument)}. A"
                 " range must be constant: draw from [0, 1] and scale in the objective, or give"
                 " each option of an hp.choice a range of its own."
             )
-        if not isinstance(argument, pyll.Apply):  # it is not given
-            continue
         value = constant(node, name)
         if not isinstance(value, Real):
             raise ValueError(f"{name} of {label!r} must be a number, got {value!r}.")

@@ -206,11 +206,11 @@ class TrialReader:
         """The documents of ``trials`` as a history; ValueError for trials of another space."""
         numbered = _number(d for d in documents if d["state"] in FINISHED + UNFINISHED)
         known = self._read.setdefault(trials, {})
-        new = [(n, d) for n, d in numbered if n not in known or has_changed(d, known[n][0])]
-        encoded = self._encode([d["misc"]["vals"] for _, d in new])
-        for (number, document), vector in zip(new, encoded, strict=True):
-            source = source_of(document)  # first: a worker may change it while it is read
-            known[number] = source, replace(read_trial(document), number=number), vector
+        for number, document in numbered:
+            if number not in known or has_changed(document, known[number][0]):
+                source = source_of(document)  # first: a worker may change it while it is read
+                vector = self._encode(values_of(document))
+                known[number] = source, replace(read_trial(document), number=number), vector
         read = [known[number][1:] for number, _ in numbered]
         kept = [(trial, vector) for trial, vector in read if vector is not None]
         kept.sort(key=lambda pair: pair[0].place)
@@ -220,44 +220,39 @@ class TrialReader:
         trials_read = Columns(trial for trial, _ in kept)
         return History.of_trials(trials_read, vectors=vectors, missing=missing)
 
-    def _encode(self, vals: Sequence[Mapping[str, Sequence[Any]]]) -> list[FloatArray | None]:
-        """Vectors (d,) of the ``vals`` of documents; inactive values are not removed yet.
+    def _encode(self, drawn: Mapping[str, Any]) -> FloatArray | None:
+        """The vector (d,) of values by label; inactive ones are not removed yet.
 
-        They are None for a number beyond those listed, and for what ``PyllSpace.value`` refuses.
+        None for a number beyond those listed, and for what ``PyllSpace.value`` refuses.
         """
-        for row in vals:
-            check_labels("A trial", [n for n, v in row.items() if len(v)], self.vectors.names)
-        encoded, kept = np.full((len(vals), self.vectors.d), math.nan), np.full(len(vals), True)
+        check_labels("A trial", drawn, self.vectors.names)
+        vector = np.full(self.vectors.d, math.nan)
         for column, name in enumerate(self.vectors.names):
-            values: dict[int, Any] = {}
-            for k in [k for k, row in enumerate(vals) if len(row.get(name, ()))]:
-                try:
-                    values[k] = self.known.value(name, vals[k][name][0])
-                except ValueError as error:
-                    kept[k] = False
-                    if not self._warned:
-                        self._warned = True
-                        logger.warning(f"{error} Trials like this one are left out.")
-            encoded[[*values], column] = self._entries(name, [*values.values()])
-        kept &= ~np.isinf(encoded).any(axis=1)
-        return [vector if known else None for vector, known in zip(encoded, kept, strict=True)]
+            if name not in drawn:
+                continue
+            try:
+                value = self.known.value(name, drawn[name])
+            except ValueError as error:
+                if not self._warned:
+                    self._warned = True
+                    logger.warning(f"{error} Trials like this one are left out.")
+                return None
+            vector[column] = self._entry(name, value)
+            if not math.isfinite(vector[column]):
+                return None
+        return vector
 
-    def _entries(self, name: str, values: Sequence[Any]) -> FloatArray:
-        """Entries (n,) of values; at once, for ConfigSpace is slow.
-
-        They are infinite for a number beyond those listed.
-        """
-        hyperparameter: Any = self.known.space[name]
+    def _entry(self, name: str, value: Any) -> float:
+        """The entry of a value; NaN for a number beyond those listed."""
         if name in self._listed:
-            entries = np.array([self._listed[name](value) for value in values], dtype=np.float64)
-            return np.where(np.isnan(entries), math.inf, entries)
-        legal = np.array([min(max(v, hyperparameter.lower), hyperparameter.upper) for v in values])
-        ends = np.asarray(hyperparameter.to_vector(legal))
-        numbers = np.array(values)  # of normal distributions, too, which are unbounded
-        # A number <= 0 has no logarithm: it counts as the lower end.
-        numbers = np.where(numbers > 0, numbers, legal) if hyperparameter.log else numbers
-        entries = hyperparameter.to_vector(numbers)
-        return np.where(np.abs(entries - ends) > ROUNDED, entries, ends)
+            return self._listed[name](value)
+        hyperparameter: Any = self.known.space[name]
+        legal = min(max(value, hyperparameter.lower), hyperparameter.upper)
+        end = float(hyperparameter.to_vector(legal))
+        if hyperparameter.log and value <= 0:  # without a logarithm it counts as the lower end
+            return end
+        entry = float(hyperparameter.to_vector(value))  # of a normal distribution: unbounded
+        return entry if abs(entry - end) > ROUNDED else end
 
 
 def _number(documents: Iterable[Document]) -> list[tuple[int, Document]]:

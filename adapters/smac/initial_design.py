@@ -6,7 +6,7 @@ import logging
 from collections.abc import Collection
 from typing import Any, TypedDict, Unpack
 
-from ConfigSpace import Configuration
+from ConfigSpace import Configuration, ConfigurationSpace
 from smac import Scenario
 from smac.initial_design import AbstractInitialDesign, SobolInitialDesign
 
@@ -107,11 +107,11 @@ class MetaInitialDesign(AbstractInitialDesign):
         exclude: Collection[str] = (),
     ) -> None:
         check_kind(type(self).__name__, scenario, Scenario, "a Scenario first, then the memory")
-        space = scenario.configspace
+        self._space = space = scenario.configspace
         ratio = 1.0 if max_ratio is None else max_ratio
         check_share("max_ratio", ratio)
         given = check_configurations(additional_configs or [])
-        additional = _distinct([adopt(config, space) for config in given])
+        additional = _distinct(given, space)
         usual = _usual(scenario, default, seed)
         k = n_suggestions(mode, len(usual), n_configs)
         k = min(k, _MOST) if n_configs is None else k
@@ -170,7 +170,7 @@ class MetaInitialDesign(AbstractInitialDesign):
 
     def select_configurations(self) -> list[Configuration]:
         """Suggestions, the rest of the default design, additional configurations; none twice."""
-        return _distinct(super().select_configurations())
+        return _distinct(super().select_configurations(), self._space)
 
     def _select_configurations(self) -> list[Configuration]:
         return self._configs[: self._n_configs]
@@ -250,17 +250,17 @@ def _usual(
             "default must be an initial design of SMAC, such as the facade's"
             f" get_initial_design(scenario), got {default!r}."
         )
-    found = _distinct(default.select_configurations())
+    found = default.select_configurations()
     if any(config.config_space != scenario.configspace for config in found):
         raise ValueError(
             "default is an initial design for another search space: make it from this scenario."
         )
-    return [adopt(config, scenario.configspace) for config in found]
+    return _distinct(found, scenario.configspace)
 
 
-def _distinct(configs: list[Configuration]) -> list[Configuration]:
-    """Distinct configurations, rebuilt from their vectors so that equal ones have equal hashes."""
-    return list(dict.fromkeys(adopt(config, config.config_space) for config in configs))
+def _distinct(configs: list[Configuration], space: ConfigurationSpace) -> list[Configuration]:
+    """Distinct configurations of ``space``, in canonical form: equal ones have equal hashes."""
+    return list(dict.fromkeys(adopt(config, space) for config in configs))
 
 
 def _values(configs: list[Configuration]) -> list[dict[str, Any]]:

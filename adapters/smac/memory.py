@@ -355,8 +355,6 @@ class RecordCallback(SearchRecorder, Callback):
 
     def on_tell_end(self, smbo: SMBO, info: TrialInfo, value: TrialValue) -> bool | None:
         """Write a finished trial."""
-        if value.status == StatusType.RUNNING:
-            return None
         with self.recorder.survive():
             number = smbo.runhistory.get_config_id(info.config)
             key = TrialKey(number, info.instance, info.seed, info.budget)

@@ -29,7 +29,6 @@ from automl_plugins.adapters.hyperopt._arms import arms_of
 from automl_plugins.adapters.hyperopt._pulls import read_pulls
 from automl_plugins.adapters.hyperopt.trials import TrialReader, begin, new_document, values_of
 from ConfigSpace import Configuration
-from ConfigSpace.hyperparameters import UniformFloatHyperparameter
 from hyperopt import (
     JOB_STATE_DONE,
     JOB_STATE_ERROR,
@@ -437,24 +436,6 @@ def test_numbers_that_hyperopt_gives_twice_are_told_apart() -> None:
     assert len(set(history.vectors[:, 0].tolist())) == 4
     (document,) = gbqr(seed=1)([3], domain, trials, 0)
     assert 0.0 <= values_of(document)["x"] <= 1.0
-
-
-def test_new_trials_are_encoded_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """ConfigSpace takes about as long for one value as for hundreds."""
-    known = translate({"x": hp.uniform("x", 0, 1), "n": hp.uniformint("n", 1, 9)})
-    trials = Trials()
-    domain = Domain(len, {"x": hp.uniform("x", 0, 1), "n": hp.uniformint("n", 1, 9)})
-    documents = [new_document(trials, domain, k, {"x": k / 8, "n": 1 + k}) for k in range(9)]
-    calls, encode = [], UniformFloatHyperparameter.to_vector
-
-    def counted(self: Any, value: Any) -> Any:
-        calls.append(value)
-        return encode(self, value)
-
-    monkeypatch.setattr(UniformFloatHyperparameter, "to_vector", counted)
-    history = TrialReader(known).read(trials, documents)
-    np.testing.assert_allclose(history.vectors[:, known.space.index_of["x"]], np.arange(9) / 8)
-    assert len(calls) == 2
 
 
 def test_of_two_trials_of_one_number_the_new_one_begins() -> None:
