@@ -196,10 +196,8 @@ class ArmSpace:
             inner = arm.inner(values_of(document))
             vals = {name: [inner[name]] if name in inner else [] for name in arm.labels}
             idxs = {name: [document["tid"]] * len(drawn) for name, drawn in vals.items()}
-            misc = {**document["misc"], "idxs": idxs, "vals": vals}
-            if NOTE in misc:
-                misc[NOTE] = inner_note(note_of(document))
-            return {**document, "misc": misc}
+            own = {"idxs": idxs, "vals": vals, NOTE: inner_note(note_of(document))}
+            return {**document, "misc": {**document["misc"], **own}}
 
         views = self._views.setdefault(trials, {})
         if number not in views:

@@ -171,14 +171,14 @@ class Run:
         document, outcome = evaluated.document, evaluated.outcome
         self._known = None
         document["refresh_time"] = evaluated.ended
+        error: Exception | None = None
         if isinstance(outcome, Exception):
             document["state"] = JOB_STATE_ERROR
             document["misc"]["error"] = (str(type(outcome)), str(outcome))
+            error = None if self.catch_eval_exceptions else outcome
         else:
             document["state"], document["result"] = JOB_STATE_DONE, outcome
         self.trials.refresh()
-        failure = outcome if isinstance(outcome, Exception) else None
-        error = None if self.catch_eval_exceptions else failure
         given = as_seconds(document["result"].get("seconds"))
         seconds = evaluated.seconds if math.isnan(given) else given
         try:
@@ -188,9 +188,7 @@ class Run:
         document["misc"][NOTE] = {**note_of(document), "seconds": seconds}
         # Before the user's early stop, which may raise.
         self._save()
-        if failure is not None or error is not None:
-            return error
-        return self._stop_early(document)
+        return self._stop_early(document) if error is None else error
 
     def _stop_early(self, latest: Document) -> Exception | None:
         """Ask the user's function whether the search ends; return the exception if it raises."""

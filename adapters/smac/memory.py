@@ -43,8 +43,6 @@ from .trials import (
     write_note,
 )
 
-_DECIMALS = 13  # of a number in a ``Configuration`` of ConfigSpace
-
 # --- searches -------------------------------------------------------------------------------
 
 
@@ -258,7 +256,7 @@ def write_history(
         repeats[config] += 1
     if n_rounded:
         warnings.warn(
-            f"SMAC rounds real numbers to {_DECIMALS} decimals: in {n_rounded} of {len(record)}"
+            f"SMAC rounds real numbers to 13 decimals: in {n_rounded} of {len(record)}"
             " runs a value changes by more than a millionth of it, and values that become equal"
             " count as one configuration with several seeds.",
             stacklevel=level_of_caller(),

@@ -76,7 +76,7 @@ def optimizer(
     check_call("Scenario", "settings", Scenario, None, **extra)
     check_call(facade.__name__, "parts", facade, None, **parts)
     if (check_parts := getattr(facade, "check_parts", None)) is not None:
-        check_parts({name: part for name, part in parts.items() if not isinstance(part, type)})
+        check_parts(parts)
     return SMACMethod(facade, label(facade.__name__) if name is None else name, extra, parts)
 
 
