@@ -5,8 +5,7 @@ The paper took the hyperparameters of auto-sklearn, and so do we, with these cha
 - ensembles have 40 members, so that an evaluation takes seconds and a search minutes;
 - scikit-learn's histogram boosting stands in for XGBoost, which is not part of it;
 - passive-aggressive learning is a schedule of ``SGDClassifier`` since scikit-learn 1.8;
-- tolerances are left at their defaults, and at most 30 neighbours are asked for, because a ninth
-  of a training fold may not have more rows.
+- tolerances are left at their defaults, and at most 30 neighbours are asked for.
 
 Gaussian naive Bayes has no hyperparameters: an arm that is exhausted after one evaluation.
 """
@@ -183,31 +182,24 @@ class Task:
 
     def __init__(self, name: str) -> None:
         self.X, self.y = DATA[name](return_X_y=True)
-        self.train, self.test = self._part(np.arange(len(self.y)), 0.75)
+        self.train, self.test = train_test_split(
+            np.arange(len(self.y)), train_size=0.75, stratify=self.y, random_state=_SEED
+        )
         folds = StratifiedKFold(3, shuffle=True, random_state=_SEED)
         parts = folds.split(self.train, self.y[self.train])
         self.folds = [(self.train[fit], self.train[valid]) for fit, valid in parts]
 
-    def score(self, configuration: Mapping[str, Any], fraction: float = 1.0) -> float:
-        """Mean over the folds, trained on a stratified ``fraction`` of the training rows.
+    def score(self, configuration: Mapping[str, Any]) -> float:
+        """Mean over the folds.
 
         Raises:
             ValueError: If scikit-learn cannot fit the configuration.
         """
-        scores = []
-        for train, valid in self.folds:
-            rows = self._part(train, fraction)[0] if fraction < 1.0 else train
-            scores.append(self._score(configuration, rows, valid))
-        return float(np.mean(scores))
+        return float(np.mean([self._score(configuration, *fold) for fold in self.folds]))
 
     def test_score(self, configuration: Mapping[str, Any]) -> float:
         """Score on the quarter that was not tuned on."""
         return self._score(configuration, self.train, self.test)
-
-    def _part(self, rows: Any, fraction: float) -> Any:
-        """A stratified part of the rows, and the others."""
-        y = self.y[rows]
-        return train_test_split(rows, train_size=fraction, stratify=y, random_state=_SEED)
 
     def _score(self, configuration: Mapping[str, Any], train: Any, test: Any) -> float:
         # One thread: small fits gain little from more, and lose minutes on a busy machine.

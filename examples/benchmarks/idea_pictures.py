@@ -63,11 +63,6 @@ def loss_of(x: FloatArray) -> FloatArray:
     )
 
 
-def valley(x: FloatArray, place: float, width: float) -> FloatArray:
-    """A bump of height 1."""
-    return np.asarray(np.exp(-(((x - place) / width) ** 2)))
-
-
 def gbqr() -> Figure:
     """Predictions of a bootstrap ensemble, without and with doubt that grows with distance."""
     rng = np.random.default_rng(3)

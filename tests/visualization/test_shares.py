@@ -309,9 +309,9 @@ def static_figures() -> Any:
     return SimpleNamespace(**runpy.run_path(str(folder / "static_figures.py")))
 
 
-@pytest.mark.parametrize("kind", PLOTS)
-def test_svg_is_the_same_every_time(kind: str, static_figures: Any, tmp_path: Path) -> None:
-    figure = PLOTS[kind]()
+@pytest.mark.parametrize("band", ["ci", None])
+def test_svg_is_the_same_every_time(band: Any, static_figures: Any, tmp_path: Path) -> None:
+    figure = plot_ranks(RUNS, band=band)
     paths = tmp_path / "1.svg", tmp_path / "2.svg"
     for path in paths:
         static_figures.save_svg(figure, path)
@@ -327,5 +327,5 @@ def test_svg_follows_the_page_and_takes_matplotlib(static_figures: Any, tmp_path
     figure.subplots().plot([1, 2])
     static_figures.save_svg(figure, tmp_path / "a.svg")
     text = (tmp_path / "a.svg").read_text(encoding="utf-8")
-    assert "prefers-color-scheme:dark" in text and text == static_figures.follow_the_page(text)
+    assert "prefers-color-scheme:dark" in text
     assert not re.search("#000000|#ffffff", text)
