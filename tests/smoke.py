@@ -53,7 +53,7 @@ BENCHMARKS = (
     "benchmark_choices.py --spaces '1 number, 5 choices' --seeds 1 --trials 12",
     "benchmark_ranges.py --changes shrunk 'fixed, anew' --seeds 1",
     "benchmark_claims.py overhead --at 20 --cycles 3 --repeats 1",
-    "benchmark_claims.py failures --quick",
+    "benchmark_claims.py failures --seeds 1 --n-trials 16",
     "benchmark_claims.py chance --seeds 1 --n-trials 8",
     "benchmark_claims.py constraints --seeds 1 --n-trials 16",
     "benchmark_claims.py cost --every 15 --seeds 1",

@@ -144,9 +144,7 @@ def report(every: int = 3, control: str = CONTROL) -> None:
         if missing := [m for m in means if m not in complete]:
             print(f"not yet run in full: {', '.join(map(str, missing))}")
         result = compare(complete, control=control)
-        pairs = result.pairs.set_index(
-            "method_b" if control in set(result.pairs.method_a) else "method_a"
-        )
+        pairs = result.pairs.set_index("method_b")
         rows = {}
         for method in complete.mean().sort_values().index:
             values, gap = 100 * complete[method], complete[method] - complete[control]

@@ -150,13 +150,9 @@ def failing(trial: optuna.Trial, how: str) -> float:
     return (x - 0.62) ** 2 + (y - 0.3) ** 2
 
 
-def failures(seeds: int = 12, quick: bool = False) -> None:
-    """Print the share of crashes in the second half of the trials, and the best loss.
-
-    ``quick``: one seed, few trials.
-    """
+def failures(seeds: int = 12, n_trials: int = 100) -> None:
+    """Print the share of crashes in the second half of the trials, and the best loss."""
     optuna.logging.set_verbosity(optuna.logging.CRITICAL)  # failing trials are errors in its log
-    seeds, n_trials = (1, 16) if quick else (seeds, 100)
     late = n_trials // 2
     span = f"crashes {late}-{n_trials - 1}"
     print(f"{'sampler':20s} {'fails by':>9s} {span:>14s} {'best loss':>10s}")

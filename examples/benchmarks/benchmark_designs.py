@@ -39,6 +39,7 @@ from automl_plugins.meta import (
     top_k,
 )
 from automl_plugins.replay import Table
+from automl_plugins.replay import regret as normalised_regret
 
 RECORDED = tuple(MEMORIES)
 SOURCES = MEMORIES | BUNDLED
@@ -77,10 +78,8 @@ def designs(
 def regrets(table: Table, configurations: list[dict[str, object]]) -> list[float]:
     """Normalised regret of the best so far after each budget; all configurations are tried."""
     rows = [table.find(configuration).row for configuration in configurations]
-    losses = np.where(np.isnan(table.losses[rows]), table.worst, table.losses[rows])
-    scale = table.worst - table.best
-    best = np.minimum.accumulate((losses - table.best) / scale)
-    return [float(best[min(b, len(best)) - 1]) for b in BUDGETS]
+    found = normalised_regret(table.losses[rows], best=table.best, worst=table.worst)
+    return [float(found[min(b, len(found)) - 1]) for b in BUDGETS]
 
 
 def one_table(

@@ -131,7 +131,6 @@ def prune(method: str, pruner: str, task: str, seed: int, budget: Budget) -> Non
     curves, name = task.split("/")
     source = network(curves)
     space = distributions_of(source.space)
-
     study = optuna.create_study(
         sampler=METHODS[method](seed), pruner=PRUNERS[pruner](), study_name="fidelity"
     )

@@ -14,7 +14,7 @@ range.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -22,8 +22,7 @@ from typing import Any
 
 import numpy as np
 import optuna
-import pandas as pd
-from automl_plugins.adapters.optuna import GBQRSampler
+from benchmark_choices import METHODS
 from common import keep_rows, run_command
 
 from automl_plugins.arrays import FloatArray
@@ -85,12 +84,6 @@ class Bowl:
         return self.loss(parts.min(axis=0).sum()), self.loss(parts.max(axis=0).sum())
 
 
-METHODS: dict[str, Callable[[int], optuna.samplers.BaseSampler]] = {
-    "TPE": lambda seed: optuna.samplers.TPESampler(seed=seed),
-    "GBQR": lambda seed: GBQRSampler(seed=seed),
-}
-
-
 def search(space: str, form: str, method: str, n_trials: int, seed: int) -> dict[str, Any]:
     """Regret at 30 and at all trials, and the share of near-copies."""
     bowl = Bowl.draw(space, form, seed)
@@ -108,15 +101,6 @@ def search(space: str, form: str, method: str, n_trials: int, seed: int) -> dict
     return {"at30": regret[at], "end": regret[-1], "copies": float(np.mean(near))}
 
 
-def show(found: pd.DataFrame, n_trials: int) -> None:
-    """Print the means of every form and method."""
-    print(f"Percent: mean regret at 30 and {n_trials} trials, share of near-copies")
-    columns = ["at30", "end", "copies"]
-    for index in (["form", "method"], ["form", "space", "method"]):
-        means = 100.0 * found.groupby(index)[columns].mean()
-        print(means.rename(columns={"end": f"at{n_trials}"}).round(2).to_string(), end="\n\n")
-
-
 def main(
     methods: Sequence[str] = tuple(METHODS),
     spaces: Sequence[str] = tuple(SPACES),
@@ -126,7 +110,11 @@ def main(
     """Run the missing searches and print the means."""
     key = ["space", "form", "method", "trials", "seed"]
     wanted = product(spaces, FORMS, methods, [trials], range(seeds))
-    show(keep_rows(Path("build/plateaus.csv"), key, wanted, search), trials)
+    found = keep_rows(Path("build/plateaus.csv"), key, wanted, search)
+    print(f"Percent: mean regret at 30 and {trials} trials, share of near-copies")
+    for index in (["form", "method"], ["form", "space", "method"]):
+        means = 100.0 * found.groupby(index)[["at30", "end", "copies"]].mean()
+        print(means.rename(columns={"end": f"at{trials}"}).round(2).to_string(), end="\n\n")
 
 
 if __name__ == "__main__":

@@ -3,20 +3,20 @@
     benchmark_transfer.py regret  # transfer against no transfer, by budget
 
 Proposers search directly, without a framework (TPE is Optuna's). The memory of oboe has every
-third table, and every second of these is searched; of AdaBoost's tables every second is searched.
-With ``--path`` finished searches are kept in files and not repeated.
+third table, and every second of these is searched. With ``--path`` finished searches are kept in
+files and not repeated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 from automl_plugins.adapters.optuna import optimizer
 from common import mean_regrets, run_command
-from recorded_tables import MEMORIES, memory_of, oboe, read_features
+from recorded_tables import memory_of, oboe, read_features, svm_memory
 
 from automl_plugins import recipes
 from automl_plugins.meta import MetaDataset
@@ -30,21 +30,19 @@ BUDGETS = (1, 3, 5, 10, 20, 30, 50, 100)
 SUGGESTED = 10
 METHODS = (
     *("gbqr", "gbqr_diverse", "auto", "auto_memory", "tpe"),
-    *("tst", "tst_m", "tst_paper", "blended"),
+    *("tst", "tst_m", "blended"),
 )
-Task = Mapping[str, float]
 
 
-@cache
-def source(name: str) -> tuple[list[Table], MetaDataset]:
-    """Tables that are searched, and the memory."""
-    if name == "oboe":
-        tables = oboe(3)
-        sizes = read_features("oboe/dataset_sizes.csv", "dataset_id")
-        described = read_features("pmf_metafeatures/metafeatures.csv.gz", "dataset_id")
-        return tables[::2], memory_of(tables, sizes.join(described.add_suffix("_pmf")))
-    tables, memory = MEMORIES[name]()
-    return (tables[::2] if name == "adaboost" else tables), memory
+def oboe_source() -> tuple[list[Table], MetaDataset]:
+    """Tables of oboe that are searched, and the memory, with all meta-features that are known."""
+    tables = oboe(3)
+    sizes = read_features("oboe/dataset_sizes.csv", "dataset_id")
+    described = read_features("pmf_metafeatures/metafeatures.csv.gz", "dataset_id")
+    return tables[::2], memory_of(tables, sizes.join(described.add_suffix("_pmf")))
+
+
+SOURCES = {"svm_grid": svm_memory, "oboe": oboe_source}
 
 
 def method(name: str, memory: MetaDataset, table: str) -> Method:
@@ -58,43 +56,22 @@ def method(name: str, memory: MetaDataset, table: str) -> Method:
         "gbqr": recipes.gbqr,
         "tst": partial(recipes.tst, left),
         "tst_m": partial(recipes.tst, left, distance="meta_features", meta_features=task),
-        "tst_paper": partial(recipes.tst, left, paper=True),
         "blended": partial(recipes.blended, left, meta_features=task),
-        "gbqr_diverse": partial(_after_diverse, left, task),
+        "gbqr_diverse": partial(
+            SuggestedStart,
+            TaskMemory(left),
+            recipes.gbqr(n_startup=0),
+            n_suggested=SUGGESTED,
+            meta_features=task,
+        ),
         "auto": partial(recipes.auto, None),
         "auto_memory": partial(recipes.auto, left, meta_features=task),
     }
     return proposing(name, lambda problem: makers[name]())
 
 
-def _after_diverse(memory: MetaDataset, task: Task) -> Proposer:
-    proposer = recipes.gbqr(n_startup=0)
-    return SuggestedStart(TaskMemory(memory), proposer, n_suggested=SUGGESTED, meta_features=task)
-
-
-def run(
-    name: str, methods: Sequence[str], trials: int, seeds: int, every: int, path: Path | None
-) -> pd.DataFrame:
-    """All searches, as ``replay`` returns them."""
-    chosen, memory = source(name)
-    frames = []
-    for table in chosen[::every]:
-        for label in methods:
-            runs = replay(
-                method(label, memory, table.name),
-                table,
-                budget=trials,
-                seed=range(seeds),
-                progress=False,
-                path=path and path.with_name(f"{path.name}_{name}.{label}.csv"),
-            )
-            frames.append(runs[runs.table == table.name])  # the file has other tables too
-        print(f"  {table.name} is done", flush=True)
-    return pd.concat(frames, ignore_index=True)
-
-
 def regret(
-    tables: Sequence[str] = ("svm_grid", "oboe"),
+    tables: Sequence[str] = tuple(SOURCES),
     methods: Sequence[str] = METHODS,
     trials: int = 100,
     seeds: int = 1,
@@ -103,7 +80,21 @@ def regret(
 ) -> None:
     """Print mean regrets by budget, of searches on every ``every``-th table."""
     for name in tables:
-        runs = run(name, methods, trials, seeds, every, path)
+        chosen, memory = SOURCES[name]()
+        frames = []
+        for table in chosen[::every]:
+            for label in methods:
+                runs = replay(
+                    method(label, memory, table.name),
+                    table,
+                    budget=trials,
+                    seed=range(seeds),
+                    progress=False,
+                    path=path and path.with_name(f"{path.name}_{name}.{label}.csv"),
+                )
+                frames.append(runs[runs.table == table.name])  # the file has other tables too
+            print(f"  {table.name} is done", flush=True)
+        runs = pd.concat(frames, ignore_index=True)
         n = runs.table.nunique()
         print(f"\n{name}: {n} tables, {seeds} seeds; mean normalised regret in percent")
         print(mean_regrets(runs, BUDGETS).to_string())
@@ -113,4 +104,4 @@ def regret(
 
 
 if __name__ == "__main__":
-    run_command(__doc__, regret, methods=METHODS)
+    run_command(__doc__, regret, tables=SOURCES, methods=METHODS)

@@ -23,30 +23,17 @@ from automl_plugins.arrays import FloatArray
 from automl_plugins.meta import MetaDataset, TaskRecord
 from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.records.history import History
-from automl_plugins.replay import Table
+from automl_plugins.replay import regret
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates.base import log_expected_improvement
 from automl_plugins.surrogates.two_stage import TwoStageTransfer
-from automl_plugins.surrogates.two_stage_sources import Sources
 
 BUDGETS = (1, 2, 3, 5, 10, 20, 30, 50, 100)
 # The authors' program on svm_grid, in percent, at these budgets.
 AUTHORS = (14.6, 12.3, 11.9, 7.0, 4.3, 1.7, 1.6, 0.51, 0.03)
 
-Make = Callable[[Sources, Mapping[str, float]], TwoStageTransfer]
-
-
-# Models alone, made from the sources fitted to a memory and the meta-features of the task.
-MODELS: dict[str, Make] = {
-    "default": lambda sources, task: TwoStageTransfer(sources),
-    "tst_m": lambda sources, task: TwoStageTransfer(
-        sources, distance="meta_features", meta_features=task
-    ),
-    "none": lambda sources, task: TwoStageTransfer(),
-    "negated": lambda sources, task: TwoStageTransfer(sources),
-    "shuffled": lambda sources, task: TwoStageTransfer(sources),
-}
+MODELS = ("default", "tst_m", "none", "negated", "shuffled")  # alone, without a recipe
 # Whole recipes, as in samplers and algos: they make their sources from the memory themselves.
 RECIPES: dict[str, Callable[[MetaDataset], Proposer]] = {
     "sampler": recipes.tst,
@@ -78,6 +65,15 @@ def sub_grid(memory: MetaDataset) -> MetaDataset:
             )
         )
     return MetaDataset.from_records(records, memory.space)
+
+
+def model_of(name: str, memory: MetaDataset, task: Mapping[str, float]) -> TwoStageTransfer:
+    """One of ``MODELS``, given the meta-features of its task."""
+    if name == "none":
+        return TwoStageTransfer()
+    if name == "tst_m":
+        return TwoStageTransfer(memory, distance="meta_features", meta_features=task)
+    return TwoStageTransfer(memory)
 
 
 def search(
@@ -119,12 +115,6 @@ def propose(
     return tried
 
 
-def regrets(table: Table, tried: list[int]) -> FloatArray:
-    """Normalised regret of the best so far after each trial."""
-    scale = max(table.worst - table.best, 1e-300)
-    return np.minimum.accumulate((table.losses[tried] - table.best) / scale)
-
-
 def main(
     methods: Sequence[str] = ("sampler", "default", "none"),
     every: int = 1,
@@ -146,9 +136,9 @@ def main(
             if name in RECIPES:
                 tried = propose(RECIPES[name](known), space, vectors, table.losses, trials)
             else:
-                model = MODELS[name](Sources.fit(known), described[table.name])
+                model = model_of(name, known, described[table.name])
                 tried = search(space.features(vectors), table.losses, model, trials, seed)
-            curves.append(regrets(table, tried))
+            curves.append(regret(table.losses[tried], best=table.best, worst=table.worst))
         rows[name] = _summary(np.array(curves), budgets, time.perf_counter() - begin)
         print(f"{name}: {rows[name]}", flush=True)
     if trials == 100:

@@ -53,7 +53,7 @@ def run_command(doc: str | None, *commands: Callable[..., None], **choices: Iter
     options.pop("command")(**options)
 
 
-def silence(*_: Any) -> None:
+def silence() -> None:
     """Turn off warnings and logs of the frameworks: a benchmark runs thousands of searches."""
     warnings.simplefilter("ignore")
     for library in ("optuna", "hyperopt", "automl_plugins"):

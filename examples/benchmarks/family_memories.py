@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -11,14 +11,13 @@ from common import spoil
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import OrdinalHyperparameter
 from families import Task, oboe_tables
-from recorded_tables import adaboost, memory_of, read_features, svm_grid
+from recorded_tables import MEMORIES, memory_of, read_features
 
 from automl_plugins import recipes
 from automl_plugins.frameworks import load_adapter
 from automl_plugins.meta import MetaDataset
 from automl_plugins.meta.bundled_memories import LEARNERS, bundled
 from automl_plugins.meta.recognition import RecognisedMemory
-from automl_plugins.proposers.proposal import Proposer
 from automl_plugins.replay import Method, Optimizer, Problem, proposing
 from automl_plugins.spaces.choices import DECODERS, ENCODERS
 
@@ -77,26 +76,19 @@ def _memory(family: str, how: str) -> MetaDataset:
     """All tables of a family, with spoilt losses if ``how`` is one of ``LIES``."""
     if how in LIES:
         return spoil(_memory(family, "honest"), how)
-    if family == "svm_grid":
-        return memory_of(svm_grid(), read_features("svm_grid/metafeatures.csv", "dataset"))
     if family == "oboe":
         return memory_of(oboe_tables(), read_features("oboe/dataset_sizes.csv", "dataset_id"))
-    features = read_features("adaboost_openml/metafeatures.csv.gz", "task_id")
-    return memory_of(adaboost(), features)
-
-
-def _make(memory: MetaDataset, known: Mapping[str, float] | None, problem: Problem) -> Proposer:
-    return recipes.auto(memory, meta_features=known)
+    return MEMORIES[family]()[1]
 
 
 def with_memory(how: str, task: Task) -> Method:
     """The sampler for a task; its memory has neither the task nor a copy of it."""
-
     twins = {name for group in TWINS if task.name in group for name in group}
     every = _memory(task.family, "honest" if how == "described" else how)
-    known = next(dict(t.meta_features) for t in every.tasks if t.name == task.name)
+    own = next(t.meta_features for t in every.tasks if t.name == task.name)
+    known = own if how == "described" else None
     others = every.without(task.name, *twins)
-    return proposing(how, partial(_make, others, known if how == "described" else None))
+    return proposing(how, lambda problem: recipes.auto(others, meta_features=known))
 
 
 @cache

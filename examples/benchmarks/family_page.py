@@ -18,6 +18,7 @@ from family_report import (
     families_of,
     family_table,
     hardest,
+    methods_of,
     trials_to,
 )
 from family_searches import NO_MEMORY, NUMBERS_ONLY, OTHERS, OURS, SLOW
@@ -84,9 +85,7 @@ def page(
     picture: str,
 ) -> str:
     """The whole page as markdown, with a picture beside it."""
-    made = set(curves.index.get_level_values("method"))
-    if control not in made:
-        raise ValueError(f"No searches of {control!r}; there are those of {sorted(made)}.")
+    made = methods_of(curves, control)
     peers = [p for p in peers if p in made]
     families = [f for f, method in sorted(families_of(curves)) if method == control]
     everywhere = [p for p in peers if p not in SLOW]

@@ -62,6 +62,18 @@ def read_curves(folder: Path, half: str) -> tuple[pd.DataFrame, pd.Series[float]
     ]
 
 
+def methods_of(curves: pd.DataFrame, control: str) -> set[str]:
+    """The methods that have searched something.
+
+    Raises:
+        ValueError: If the control is not one of them.
+    """
+    made = set(curves.index.get_level_values("method"))
+    if control not in made:
+        raise ValueError(f"No searches of {control!r}; there are those of {sorted(made)}.")
+    return made
+
+
 def families_of(curves: pd.DataFrame) -> set[tuple[str, str]]:
     """The pairs of a family and a method that searched it."""
     index: Any = curves.index

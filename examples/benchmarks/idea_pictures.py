@@ -6,7 +6,8 @@ python examples/benchmarks/idea_pictures.py [NAME ...] [--out docs/ideas]    # u
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from automl_plugins.proposers.acquisition import log_score
 from automl_plugins.proposers.committee import trust_in
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
+from automl_plugins.replay import regret
 from automl_plugins.streams import Streams
 from automl_plugins.surrogates import (
     AveragedProcess,
@@ -144,12 +146,13 @@ def memory() -> Figure:
         family = task.tags["family"]
         rest = known.without(*(t.name for t in known.tasks if t.tags["family"] == family))
         losses = _losses_by_configuration(records[task.name])
+        of_best = partial(regret, best=min(losses.values()), worst=max(losses.values()))
         for name, design in (("diverse", diverse), ("portfolio", portfolio)):
             picked = design(known.space, rest, task.meta_features, 5).configurations
-            scored[name].append(_regret([losses[_key(c)] for c in picked], losses))
+            scored[name].append(of_best([losses[_key(c)] for c in picked]))
         rng = np.random.default_rng(0)
         drawn = rng.permuted(np.tile([*losses.values()], (200, 1)), axis=1)[:, :5]
-        scored["random"].append(np.mean([_regret(row, losses) for row in drawn], axis=0))
+        scored["random"].append(np.mean([of_best(row) for row in drawn], axis=0))
     figure, (ax,) = make_axes()
     for (name, curves), color in zip(scored.items(), (BLUE, GREEN, GREY), strict=True):
         ax.plot(range(1, 6), 100.0 * np.mean(curves, axis=0), "o-", color=color, label=name)
@@ -170,12 +173,6 @@ def _key(configuration: Mapping[str, Any]) -> tuple[Any, ...]:
 def _losses_by_configuration(record: TaskRecord) -> dict[tuple[Any, ...], float]:
     pairs = zip(record.configurations, record.losses, strict=True)
     return {_key(c): float(loss) for c, loss in pairs if np.isfinite(loss)}
-
-
-def _regret(picked: Sequence[float] | FloatArray, losses: Mapping[Any, float]) -> FloatArray:
-    """Regret of the best of the first 1, 2, ... picks, as a share of the range of the losses."""
-    low, high = min(losses.values()), max(losses.values())
-    return np.asarray((np.minimum.accumulate(picked) - low) / (high - low))
 
 
 def tst() -> Figure:

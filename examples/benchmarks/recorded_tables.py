@@ -111,7 +111,7 @@ def _algorithms(configs: pd.DataFrame) -> tuple[ConfigurationSpace, list[dict[st
 
 
 @cache
-def adaboost(every: int = 1) -> list[Table]:
+def adaboost() -> list[Table]:
     """AdaBoost on OpenML tasks, random configurations answered by the nearest recorded one."""
     frame = read_csv("adaboost_openml/adaboost.csv.gz")
     space = ConfigurationSpace()
@@ -133,7 +133,7 @@ def adaboost(every: int = 1) -> list[Table]:
             repeats="mean",
         )
         for name, rows in frame.groupby("task_id")
-    ][::every]
+    ]
 
 
 # --- the tables as memories: each is a task, with its meta-features --------------------------

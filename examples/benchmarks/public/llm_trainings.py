@@ -116,7 +116,6 @@ class Trainings:
 
     def losses(self, X: FloatArray) -> FloatArray:
         """Bits per byte (n,) if memory suffices, no better than the nearest recorded runs."""
-
         predicted = np.exp(self._loss.booster_.predict(X)) + self._floor
         _, places = self._nearest.query(X, k=N_NEAREST)
         best = self._losses[places].min(axis=1)

@@ -25,6 +25,7 @@ from family_report import (
     at,
     blocks,
     families_of,
+    methods_of,
     trials_to,
 )
 from family_searches import NO_MEMORY, NUMBERS_ONLY, PEERS, SLOW
@@ -95,9 +96,7 @@ def page(curves: pd.DataFrame, times: pd.Series[float], control: str, picture: s
     Raises:
         ValueError: If there are no searches of the control.
     """
-    made = set(curves.index.get_level_values("method"))
-    if control not in made:
-        raise ValueError(f"No searches of {control!r}; there are those of {sorted(made)}.")
+    made = methods_of(curves, control)
     peers = [p for p in (*PEERS, *SLOW, RANDOM) if p in made and p != control]
     everywhere = [p for p in peers if p not in (*SLOW, *BRANCHES_ONLY)]
     slow = [p for p in peers if p in SLOW and p not in NUMBERS_ONLY]
