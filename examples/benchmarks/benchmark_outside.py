@@ -117,14 +117,14 @@ def wanted(learner: str, data: str, metrics: Sequence[str]) -> list[tuple[str, s
     own, source = LEARNERS[learner], SOURCES[data]
     if own.task != source.task:
         return []
-    found = {
-        what: None
+    found = (
+        what
         for metric in metrics
         if metric in METRICS[own.task]
         for tried in starts(learner, data, metric).values()
         for what in tried
-    }
-    return [(learner, data, what) for what in found]
+    )
+    return [(learner, data, what) for what in dict.fromkeys(found)]
 
 
 METRICS_JUDGED = ("balanced_error", "r2_error")

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from common import keep_rows, run_command
-from families import FAMILIES, Task, half
+from families import FAMILIES, Task, half, spread
 from family_searches import METHODS as SEARCHED
 from family_searches import NO_MEMORY, MakeMethod, start
 
@@ -74,10 +74,7 @@ def search(method: str, task: Task, workers: int, seed: int) -> dict[str, float]
 @cache
 def tasks_of(family: str, limit: int) -> dict[str, Task]:
     """At most ``limit`` evenly spaced judged tasks of a family, by name."""
-    judged = half(family, "judged")
-    chosen = range(min(limit, len(judged)))
-    tasks = [judged[i * len(judged) // len(chosen)] for i in chosen]
-    return {task.name: task for task in tasks}
+    return {task.name: task for task in spread(half(family, "judged"), limit)}
 
 
 def to_regrets(found: pd.DataFrame, limit: int) -> pd.DataFrame:

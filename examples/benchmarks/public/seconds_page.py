@@ -176,7 +176,7 @@ def _by_seconds(searches: Sequence[Search], folder: Path) -> list[str]:
     parts.append(
         f"Seconds until a search is as good as {PEER} at its end, divided by the seconds that"
         f" {PEER} itself took to get there, on the same table and seed: median, in brackets the"
-        f" share of searches that never are as good.\n\n{_ratios(searches, families)}"
+        f" share of searches that never are as good.\n\n{_ratios(searches)}"
     )
     for family in families:
         own = [s for s in searches if s["task"].startswith(f"{family}/")]
@@ -186,23 +186,19 @@ def _by_seconds(searches: Sequence[Search], folder: Path) -> list[str]:
     return parts
 
 
-def _ratios(searches: Sequence[Search], families: Sequence[str]) -> str:
+def _ratios(searches: Sequence[Search]) -> str:
     of_peer = {(s["task"], s["seed"]): s for s in searches if s["method"] == PEER}
-    rows: dict[str, dict[str, str]] = {}
-    for method in sorted({s["method"] for s in searches} - {PEER}):
-        rows[method] = {}
-        for family in families:
-            found = [
-                ratio_to(s, of_peer[s["task"], s["seed"]])
-                for s in searches
-                if s["method"] == method
-                and s["task"].startswith(f"{family}/")
-                and (s["task"], s["seed"]) in of_peer
-            ]
-            never = np.mean(np.isinf(found)) if found else math.nan
-            median = float(np.median(found)) if found else math.nan
-            rows[method][family] = f"{_number(median)} ({never:.0%})" if found else ""
-    return str(pd.DataFrame.from_dict(rows, orient="index").to_markdown(disable_numparse=True))
+    found = [
+        (s["method"], s["task"].partition("/")[0], ratio_to(s, of_peer[s["task"], s["seed"]]))
+        for s in searches
+        if s["method"] != PEER and (s["task"], s["seed"]) in of_peer
+    ]
+    ratios = pd.DataFrame(found, columns=["method", "family", "ratio"])
+    cells = ratios.groupby(["method", "family"])["ratio"].agg(
+        lambda own: f"{_number(own.median())} ({np.isinf(own).mean():.0%})"
+    )
+    table = cells.unstack("family").fillna("").rename_axis(None)
+    return str(table.to_markdown(disable_numparse=True))
 
 
 def ratio_to(search: Search, peer: Search) -> float:

@@ -20,7 +20,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from families import Config, Task, grid_space, half, of_function, surrogate
+from families import Config, Task, grid_space, half, of_function, spread, surrogate
 from memory_data import Fold, folds
 from memory_data import load as load_keel
 from memory_learners import LEARNERS
@@ -164,9 +164,8 @@ def _yahpo(scenario: str) -> list[Task]:
 
 
 def _yahpo_tuned(scenario: str) -> list[Task]:
-    tuned = half(scenario, "tuned")
-    spread = [tuned[math.floor(i * len(tuned) / N_TUNED)] for i in range(N_TUNED)]
-    return [replace(task, name=task.name.replace("/", "_tuned/")) for task in spread]
+    tuned = spread(half(scenario, "tuned"), N_TUNED)
+    return [replace(task, name=task.name.replace("/", "_tuned/")) for task in tuned]
 
 
 SUITES: dict[str, Callable[[], list[Task]]] = {
