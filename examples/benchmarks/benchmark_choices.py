@@ -38,11 +38,11 @@ SHIFT = 0.15  # of the best value of the first number, by the options of the fir
 AT = (10, 20, 30)
 _DRAWS = 1000
 
-METHODS: dict[str, Callable[[int], optuna.samplers.BaseSampler]] = {
-    "AutoSampler": lambda seed: AutoSampler(seed=seed),
-    "GBQR": lambda seed: GBQRSampler(seed=seed),
-    "TPE": lambda seed: optuna.samplers.TPESampler(seed=seed),
-    "random": lambda seed: optuna.samplers.RandomSampler(seed=seed),
+METHODS: dict[str, Callable[..., optuna.samplers.BaseSampler]] = {
+    "AutoSampler": AutoSampler,
+    "GBQR": GBQRSampler,
+    "TPE": optuna.samplers.TPESampler,
+    "random": optuna.samplers.RandomSampler,
 }
 
 
@@ -116,7 +116,7 @@ class Mixture:
 def search(space: str, method: str, n_trials: int, seed: int) -> dict[str, Any]:
     """Regret at some trials and at the end, in percent."""
     function = Mixture.draw(space, seed)
-    study = optuna.create_study(sampler=METHODS[method](seed))
+    study = optuna.create_study(sampler=METHODS[method](seed=seed))
     study.optimize(function, n_trials=n_trials)
     best = np.minimum.accumulate([trial.values[0] for trial in study.trials])
     regret = 100.0 * best / function.typical()

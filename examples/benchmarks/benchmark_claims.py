@@ -40,14 +40,14 @@ COST_RUNS = Path("build/cost.csv")  # an interrupted run continues from it
 # --- overhead of a proposal ---------------------------------------------------------------
 
 
-def floats(trial: optuna.Trial) -> float:
-    """10 floats."""
-    return sum((trial.suggest_float(f"x{i}", 0, 1) - 0.4) ** 2 for i in range(10))
+def floats(trial: optuna.Trial, n: int) -> float:
+    """A bowl of ``n`` floats."""
+    return sum((trial.suggest_float(f"x{i}", 0, 1) - 0.4) ** 2 for i in range(n))
 
 
 def mixed(trial: optuna.Trial) -> float:
     """50 parameters: 30 floats, 10 whole numbers, 10 choices."""
-    value = sum((trial.suggest_float(f"x{i}", 0, 1) - 0.4) ** 2 for i in range(30))
+    value = floats(trial, 30)
     value += sum(abs(trial.suggest_int(f"n{i}", 1, 100) - 40) / 100 for i in range(10))
     return value + sum(trial.suggest_categorical(f"c{i}", "abcd") != "b" for i in range(10))
 
@@ -70,35 +70,33 @@ def boosting(trial: optuna.Trial) -> float:
     return sum((x - 0.4) ** 2 for x in [*shares, *logs, sizes[0], sizes[1] / 12])
 
 
-def wide(trial: optuna.Trial) -> float:
-    """200 floats."""
-    return sum((trial.suggest_float(f"x{i}", 0, 1) - 0.4) ** 2 for i in range(200))
-
-
 def options(trial: optuna.Trial, n: int) -> float:
     """5 floats, and a choice of ``n`` options without parameters of its own."""
-    value = sum((trial.suggest_float(f"x{i}", 0, 1) - 0.4) ** 2 for i in range(5))
-    return value + trial.suggest_categorical("choice", range(n)) / n
+    return floats(trial, 5) + trial.suggest_categorical("choice", range(n)) / n
 
 
-SPACES = {"floats": floats, "mixed": mixed, "branches": branches, "boosting": boosting}
-LARGE: dict[str, Callable[[optuna.Trial], float]] = {
-    "wide": wide,
+Objective = Callable[[optuna.Trial], float]
+SPACES: dict[str, Objective] = {
+    **{"floats": partial(floats, n=10), "mixed": mixed},
+    **{"branches": branches, "boosting": boosting},
+}
+LARGE: dict[str, Objective] = {
+    "wide": partial(floats, n=200),
     "options": partial(options, n=300),
     "many": partial(options, n=3_000),
 }
 
 
 def milliseconds(
-    make: Callable[[], BaseSampler],
-    objective: Callable[[optuna.Trial], float],
+    make: Callable[..., BaseSampler],
+    objective: Objective,
     n_trials: int,
     cycles: int,
 ) -> list[float]:
     """Time of each of ``cycles`` trials after ``n_trials`` random ones, refits included."""
     study = optuna.create_study(sampler=RandomSampler(seed=0))
     study.optimize(objective, n_trials=n_trials)
-    study.sampler = make()
+    study.sampler = make(seed=0)
     # Outside the measurement: the stored trials are read, and the models of both turns fitted.
     study.optimize(objective, n_trials=2)
     ends = [time.perf_counter()]
@@ -106,6 +104,10 @@ def milliseconds(
         objective, n_trials=cycles, callbacks=[lambda *_: ends.append(time.perf_counter())]
     )
     return list(1e3 * np.diff(ends))
+
+
+def _one(_: FrozenTrial) -> float:
+    return 1.0
 
 
 def overhead(
@@ -118,11 +120,9 @@ def overhead(
 
     Samplers take turns. Most trials need no fit: the mean, refits included, lies above the median.
     """
-    samplers: dict[str, Callable[[], BaseSampler]] = {
-        "TPESampler": lambda: TPESampler(seed=0),
-        "AutoSampler": lambda: AutoSampler(seed=0),
-        "GBQRSampler": lambda: GBQRSampler(seed=0),
-        "EIPerSecondSampler": lambda: EIPerSecondSampler(seed=0, cost=lambda _: 1.0),
+    samplers: dict[str, Callable[..., BaseSampler]] = {
+        **{"TPESampler": TPESampler, "AutoSampler": AutoSampler, "GBQRSampler": GBQRSampler},
+        "EIPerSecondSampler": partial(EIPerSecondSampler, cost=_one),
     }
     print(f"{'space':9s} {'sampler':20s} {'trials':>7s} {'median':>7s} {'mean':>7s} {'/ TPE':>6s}")
     for space, n_trials in product(spaces, at):
@@ -193,33 +193,21 @@ def failing_by_chance(rng: np.random.Generator, share: float, trial: optuna.Tria
 # --- constraints --------------------------------------------------------------------------
 
 
-def line(trial: optuna.Trial) -> float:
+Told = Callable[[float], float]  # what a search is told of a constraint
+
+
+def line(trial: optuna.Trial, told: Told) -> float:
     """A bowl whose optimum lies behind a line; the best that is allowed is 0.11."""
     x, y = trial.suggest_float("x", 0, 2), trial.suggest_float("y", 0, 2)
-    trial.set_constraint("line", x + y - 1.13)
+    trial.set_constraint("line", told(x + y - 1.13))
     return (x - 1.0) ** 2 + (y - 0.6) ** 2
 
 
-def yes_or_no(trial: optuna.Trial) -> float:
-    """The same, but the constraint does not say by how much it holds."""
-    x, y = trial.suggest_float("x", 0, 2), trial.suggest_float("y", 0, 2)
-    trial.set_constraint("line", float(x + y > 1.13))
-    return (x - 1.0) ** 2 + (y - 0.6) ** 2
-
-
-def curves(trial: optuna.Trial) -> float:
+def curves(trial: optuna.Trial, told: Told) -> float:
     """A bowl of three numbers whose optimum lies in a ball, and beyond a cylinder."""
     x = np.array([trial.suggest_float(name, 0, 1) for name in "xyz"])
-    trial.set_constraint("ball", 0.09 - float(((x - 0.6) ** 2).sum()))
-    trial.set_constraint("cylinder", float((x[:2] ** 2).sum()) - 0.6)
-    return float(((x - (0.55, 0.65, 0.6)) ** 2).sum())
-
-
-def hinges(trial: optuna.Trial) -> float:
-    """The same, but where a constraint holds it is 0."""
-    x = np.array([trial.suggest_float(name, 0, 1) for name in "xyz"])
-    trial.set_constraint("ball", max(0.0, 0.09 - float(((x - 0.6) ** 2).sum())))
-    trial.set_constraint("cylinder", max(0.0, float((x[:2] ** 2).sum()) - 0.6))
+    trial.set_constraint("ball", told(0.09 - float(((x - 0.6) ** 2).sum())))
+    trial.set_constraint("cylinder", told(float((x[:2] ** 2).sum()) - 0.6))
     return float(((x - (0.55, 0.65, 0.6)) ** 2).sum())
 
 
@@ -237,7 +225,13 @@ def network(trial: optuna.Trial) -> float:
     return loss + 0.02 * abs(math.log2(batch) - 6.0) + 0.02 * abs(layers - 5) + 0.05 * sparse
 
 
-CONSTRAINED = (line, yes_or_no, curves, hinges, network)
+CONSTRAINED: dict[str, Objective] = {
+    "line": partial(line, told=float),
+    "yes_or_no": partial(line, told=lambda excess: float(excess > 0.0)),
+    "curves": partial(curves, told=float),
+    "hinges": partial(curves, told=lambda excess: max(0.0, excess)),
+    "network": network,
+}
 
 
 def constraints(seeds: int = 10, n_trials: int = 50, late: int = 30) -> None:
@@ -247,23 +241,16 @@ def constraints(seeds: int = 10, n_trials: int = 50, late: int = 30) -> None:
         broken, best = [], []
         for seed in range(seeds):
             study = optuna.create_study(sampler=make(seed=seed))
-            study.optimize(objective, n_trials=n_trials)
+            study.optimize(CONSTRAINED[objective], n_trials=n_trials)
             breaks = np.array([max(t.constraints.values()) > 0.0 for t in study.trials])
             losses = np.array([t.values[0] for t in study.trials])
             broken.append(breaks[-late:].mean())
             best.append(losses[~breaks].min(initial=math.inf))
-        name = make.__name__
-        print(
-            f"{objective.__name__:10s} {name:12s} {np.mean(broken):7.0%} {np.mean(best):15.4f}",
-            flush=True,
-        )
+        shown = f"{np.mean(broken):7.0%} {np.mean(best):15.4f}"
+        print(f"{objective:10s} {make.__name__:12s} {shown}", flush=True)
 
 
 # --- expected improvement per second ------------------------------------------------------
-
-
-def _one(_: FrozenTrial) -> float:
-    return 1.0
 
 
 COST_SAMPLERS: dict[str, Method] = {
@@ -317,7 +304,7 @@ def smooth(name: str, trial: optuna.Trial) -> float:
     return function(np.array([trial.suggest_float(f"x{i}", 0, 1) for i in range(d)]))
 
 
-LONG: dict[str, Callable[[optuna.Trial], float]] = {
+LONG: dict[str, Objective] = {
     **{name: partial(smooth, name) for name in ("rastrigin_5", "rosenbrock_8", "ackley_12")},
     "waves_in_branches": waves_in_branches,
 }
@@ -328,23 +315,18 @@ def long(
 ) -> None:
     """Print the best loss (geometric mean over seeds) after some trials; the least one is 0."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    samplers: dict[str, Callable[[int], BaseSampler]] = {
-        "TPESampler": lambda seed: TPESampler(seed=seed),
-        "CmaEsSampler": lambda seed: CmaEsSampler(seed=seed),
-        "AutoSampler": lambda seed: AutoSampler(seed=seed),
-    }
     print(f"{'function':17s} {'sampler':12s} {' '.join(f'{n:>7d}' for n in at)}")
-    for function, (name, make) in product(LONG, samplers.items()):
-        if function == "waves_in_branches" and name == "CmaEsSampler":
+    for function, make in product(LONG, (TPESampler, CmaEsSampler, AutoSampler)):
+        if function == "waves_in_branches" and make is CmaEsSampler:
             continue  # which draws the parameters of a branch at random
         logs = []
         for seed in range(first_seed, first_seed + seeds):
-            study = optuna.create_study(sampler=make(seed))
+            study = optuna.create_study(sampler=make(seed=seed))
             study.optimize(LONG[function], n_trials=max(at))
             best = np.minimum.accumulate([trial.values[0] for trial in study.trials])
             logs.append(np.log(best[np.array(at) - 1]))
         shown = " ".join(f"{value:7.3g}" for value in np.exp(np.mean(logs, axis=0)))
-        print(f"{function:17s} {name:12s} {shown}", flush=True)
+        print(f"{function:17s} {make.__name__:12s} {shown}", flush=True)
 
 
 if __name__ == "__main__":

@@ -132,7 +132,7 @@ def prune(method: str, pruner: str, task: str, seed: int, budget: Budget) -> Non
     source = network(curves)
     space = distributions_of(source.space)
     study = optuna.create_study(
-        sampler=METHODS[method](seed), pruner=PRUNERS[pruner](), study_name="fidelity"
+        sampler=METHODS[method](seed=seed), pruner=PRUNERS[pruner](), study_name="fidelity"
     )
     while budget.is_left:
         trial = study.ask(space)

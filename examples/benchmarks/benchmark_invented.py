@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -128,10 +129,10 @@ def layers(rng: np.random.Generator) -> Objective:
 # Standard deviations of the noise.
 NOISE = {ridge: 0.15, decay: 0.1, counts: 0.5, models: 0.3, wide: 0.5, layers: 0.1}
 OBJECTIVES = {objective.__name__: objective for objective in NOISE}
-METHODS: dict[str, Callable[[int], optuna.samplers.BaseSampler]] = {
-    "AutoSampler": lambda seed: AutoSampler(memory=None, seed=seed),
-    "TPE": lambda seed: optuna.samplers.TPESampler(seed=seed),
-    "random": lambda seed: optuna.samplers.RandomSampler(seed=seed),
+METHODS: dict[str, Callable[..., optuna.samplers.BaseSampler]] = {
+    "AutoSampler": partial(AutoSampler, memory=None),
+    "TPE": optuna.samplers.TPESampler,
+    "random": optuna.samplers.RandomSampler,
 }
 
 
@@ -145,7 +146,7 @@ def search(objective: str, noisy: bool, method: str, n_trials: int, seed: int) -
         losses.append(plain(trial) + 0.001)
         return losses[-1] + noisy * NOISE[make] * noise.standard_normal()
 
-    study = optuna.create_study(sampler=METHODS[method](seed))
+    study = optuna.create_study(sampler=METHODS[method](seed=seed))
     study.optimize(observe, n_trials=n_trials)
     observed = np.array([trial.values[0] for trial in study.trials])
     return {f"at{n}": losses[int(observed[:n].argmin())] for n in AT}

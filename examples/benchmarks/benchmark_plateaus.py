@@ -87,7 +87,7 @@ class Bowl:
 def search(space: str, form: str, method: str, n_trials: int, seed: int) -> dict[str, Any]:
     """Regret at 30 and at all trials, and the share of near-copies."""
     bowl = Bowl.draw(space, form, seed)
-    study = optuna.create_study(sampler=METHODS[method](seed))
+    study = optuna.create_study(sampler=METHODS[method](seed=seed))
     study.optimize(bowl, n_trials=n_trials)
     low, high = bowl.extremes()
     best = np.minimum.accumulate([trial.values[0] for trial in study.trials])

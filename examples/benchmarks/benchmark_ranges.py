@@ -91,7 +91,7 @@ def fixed(sampler: optuna.samplers.BaseSampler) -> PartialFixedSampler:
 
 def search(change: str, method: str, seed: int) -> dict[str, Any]:
     """The regret after the change."""
-    study = optuna.create_study(sampler=METHODS[method](seed))
+    study = optuna.create_study(sampler=METHODS[method](seed=seed))
     if change in WHOLE:
         objective, n_trials = WHOLE[change]
         study.optimize(objective, n_trials=n_trials)

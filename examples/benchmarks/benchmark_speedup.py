@@ -15,6 +15,7 @@ import multiprocessing
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import optuna
@@ -25,8 +26,8 @@ from optuna.samplers import BaseSampler
 from optuna.storages import RDBStorage
 
 SAMPLERS: dict[str, Callable[[], BaseSampler]] = {
-    "AutoSampler": lambda: AutoSampler(seed=1),
-    "GBQRSampler": lambda: GBQRSampler(seed=1),
+    "AutoSampler": partial(AutoSampler, seed=1),
+    "GBQRSampler": partial(GBQRSampler, seed=1),
 }
 PATIENCE = 600  # seconds within which all workers must have started
 

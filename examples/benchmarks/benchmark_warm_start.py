@@ -39,8 +39,8 @@ N_SUGGESTED = 10
 # Data sets of different origin, small enough for a few thousand trainings.
 DATA = (
     *("australian", "bands", "bupa", "contraceptive", "ecoli3", "german", "haberman"),
-    *("ionosphere",),
-    *("led7digit", "mammographic", "phoneme", "saheart", "sonar", "vehicle", "vowel", "yeast1"),
+    *("ionosphere", "led7digit", "mammographic", "phoneme", "saheart", "sonar", "vehicle"),
+    *("vowel", "yeast1"),
 )
 Objective = Callable[[Mapping[str, Any]], float]
 
