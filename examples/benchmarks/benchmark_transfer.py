@@ -9,8 +9,7 @@ files and not repeated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -28,10 +27,24 @@ from automl_plugins.statistics import compare
 
 BUDGETS = (1, 3, 5, 10, 20, 30, 50, 100)
 SUGGESTED = 10
-METHODS = (
-    *("gbqr", "gbqr_diverse", "auto", "auto_memory", "tpe"),
-    *("tst", "tst_m", "blended"),
-)
+#: From a memory and the meta-features of the searched task.
+MAKERS: dict[str, Callable[[MetaDataset, Mapping[str, float]], Proposer]] = {
+    "gbqr": lambda memory, task: recipes.gbqr(),
+    "gbqr_diverse": lambda memory, task: SuggestedStart(
+        TaskMemory(memory),
+        recipes.gbqr(n_startup=0),
+        n_suggested=SUGGESTED,
+        meta_features=task,
+    ),
+    "auto": lambda memory, task: recipes.auto(None),
+    "auto_memory": lambda memory, task: recipes.auto(memory, meta_features=task),
+    "tst": lambda memory, task: recipes.tst(memory),
+    "tst_m": lambda memory, task: recipes.tst(
+        memory, distance="meta_features", meta_features=task
+    ),
+    "blended": lambda memory, task: recipes.blended(memory, meta_features=task),
+}
+METHODS = (*MAKERS, "tpe")
 
 
 def oboe_source() -> tuple[list[Table], MetaDataset]:
@@ -52,22 +65,7 @@ def method(name: str, memory: MetaDataset, table: str) -> Method:
         return tpe
     left = memory.without(table)
     task = next(t.meta_features for t in memory.tasks if t.name == table)
-    makers: dict[str, Callable[[], Proposer]] = {
-        "gbqr": recipes.gbqr,
-        "tst": partial(recipes.tst, left),
-        "tst_m": partial(recipes.tst, left, distance="meta_features", meta_features=task),
-        "blended": partial(recipes.blended, left, meta_features=task),
-        "gbqr_diverse": partial(
-            SuggestedStart,
-            TaskMemory(left),
-            recipes.gbqr(n_startup=0),
-            n_suggested=SUGGESTED,
-            meta_features=task,
-        ),
-        "auto": partial(recipes.auto, None),
-        "auto_memory": partial(recipes.auto, left, meta_features=task),
-    }
-    return proposing(name, lambda problem: makers[name]())
+    return proposing(name, lambda problem: MAKERS[name](left, task))
 
 
 def regret(

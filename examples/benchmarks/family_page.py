@@ -91,6 +91,7 @@ def page(
     everywhere = [p for p in peers if p not in SLOW]
     widely = [p for p in peers if p not in NUMBERS_ONLY]
     variants = [NO_MEMORY] if NO_MEMORY in made and control != NO_MEMORY else []
+    budgets = (*BUDGETS, LAST)
     parts = [
         _INTRODUCTION.format(
             control=control,
@@ -101,8 +102,8 @@ def page(
             or "none of these",
             no_memory=NO_MEMORY,
         ).strip(),
-        against_best(curves, control, peers, families, (*BUDGETS, LAST)),
-        *(inside(v, against_best(curves, v, peers, families, (*BUDGETS, LAST))) for v in variants),
+        against_best(curves, control, peers, families, budgets),
+        *(against_best(curves, v, peers, families, budgets, title=v) for v in variants),
         _trials(curves, [control, *variants], peers, families),
         "## Average ranks\n\nBy trials: the mean over the families, all of the same weight (in"
         " brackets: over all blocks). The second table has only the searches that the slow"
@@ -149,19 +150,18 @@ def differing(curves: pd.DataFrame, methods: Sequence[str]) -> list[str]:
     return sorted(set(spread[spread > 0].index.get_level_values("family")))
 
 
-def inside(title: str, section: str) -> str:
-    """The table of a section under another title."""
-    return f"### {title}\n\n{section.rpartition(chr(10) * 2)[2]}"
-
-
 def against_best(
     curves: pd.DataFrame,
     control: str,
     peers: Sequence[str],
     families: Sequence[str],
     budgets: Sequence[int],
+    title: str = "",
 ) -> str:
-    """The section with the ratio of regrets to the best peer, by family."""
+    """The section with the ratio of regrets to the best peer, by family.
+
+    With a ``title`` it is a further table of the section.
+    """
     rows = {}
     for family in families:
         cells = []
@@ -174,11 +174,14 @@ def against_best(
             more = "" if family in FUNCTIONS else f" [{loose:.2f}]"
             cells.append(f"{ratio:{'+' if family in FUNCTIONS else ''}.2f}{more} {peer}")
         rows[family] = cells
+    table = markdown(rows, budgets)
+    if title:
+        return f"### {title}\n\n{table}"
     return (
         f"## {control} against the best peer\n\nRatio of geometric mean regrets by trials, below 1"
         f" where {control} is ahead. The peer is the sampler with the largest ratio. Regrets below"
         f" {FLOOR} % count as {FLOOR} %; in brackets the ratio with a floor of {FLOOR / 10} %. On"
-        f" functions: difference of mean log10 regret.\n\n{markdown(rows, budgets)}"
+        f" functions: difference of mean log10 regret.\n\n{table}"
     )
 
 

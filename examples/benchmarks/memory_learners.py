@@ -21,7 +21,8 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
+from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
@@ -151,23 +152,9 @@ def _scale(X: FloatArray, y: Target) -> Values:
     return {"gamma": float(np.clip(1.0 / (X.shape[1] * X.var()), 2.0**-15, 2.0**3))}
 
 
-def _catboost(*args: Any, **options: Any) -> Any:
-    """A CatBoost model; imported here because it is large, and not a dependency."""
-    from catboost import CatBoostClassifier
-
-    return CatBoostClassifier(*args, **options)
-
-
-def _xgboost(task: Task) -> Callable[..., Any]:
-    """Return a function that makes an XGBoost model; imported there for the same reason."""
-
-    def make(**options: Any) -> Any:
-        import xgboost
-
-        kinds = {"classification": xgboost.XGBClassifier, "regression": xgboost.XGBRegressor}
-        return kinds[task](**options)
-
-    return make
+def _imported(library: str, kind: str, **options: Any) -> Any:
+    """A model of a library that is large, and not a dependency: imported when it is made."""
+    return getattr(import_module(library), kind)(**options)
 
 
 def _learning_rate(X: FloatArray, y: Target) -> Values:
@@ -276,10 +263,13 @@ LEARNERS: dict[str, Learner] = {
         n_configurations=_AFFORDED,
     ),
     "xgboost": Learner(
-        _xgboost("classification"), _XGBOOST, _XGBOOST_FIXED, n_configurations=_AFFORDED
+        partial(_imported, "xgboost", "XGBClassifier"),
+        _XGBOOST,
+        _XGBOOST_FIXED,
+        n_configurations=_AFFORDED,
     ),
     "catboost": Learner(
-        _catboost,
+        partial(_imported, "catboost", "CatBoostClassifier"),
         (
             Integer("iterations", (30, 1000), log=True, default=1000),
             Float("learning_rate", (0.001, 0.5), log=True, default=0.03),
@@ -309,7 +299,7 @@ LEARNERS: dict[str, Learner] = {
         n_configurations=_AFFORDED,
     ),
     "xgboost_regression": Learner(
-        _xgboost("regression"),
+        partial(_imported, "xgboost", "XGBRegressor"),
         _XGBOOST,
         _XGBOOST_FIXED,
         task="regression",

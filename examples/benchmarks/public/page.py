@@ -10,7 +10,6 @@ from family_page import (
     against_best,
     count_seeds,
     differing,
-    inside,
     markdown,
     medians,
     of_family,
@@ -119,10 +118,10 @@ def page(curves: pd.DataFrame, times: pd.Series[float], control: str, picture: s
         _trials(curves, [control, *variants], families, tables),
         _first(curves, control, peers, families),
         against_best(curves, control, peers, new, BUDGETS),
-        *(inside(v, against_best(curves, v, peers, new, BUDGETS)) for v in variants),
+        *(against_best(curves, v, peers, new, BUDGETS, title=v) for v in variants),
     ]
     if seen:
-        parts.append(inside("Tuned on", against_best(curves, control, peers, seen, BUDGETS)))
+        parts.append(against_best(curves, control, peers, seen, BUDGETS, title="Tuned on"))
     unseen = curves[~curves.index.get_level_values("family").isin(SEEN)]
     recorded = unseen[~unseen.index.get_level_values("family").isin(FUNCTIONS)]
     parts.append(
