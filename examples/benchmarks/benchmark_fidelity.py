@@ -31,7 +31,7 @@ from automl_plugins.adapters.smac import AutoFacade, GBQRFacade
 from benchmark_choices import METHODS
 from common import keep_rows, run_command
 from ConfigSpace import ConfigurationSpace, Float, Integer
-from families import EPOCHS, Surrogate, surrogate
+from families import EPOCHS, Surrogate, draw, surrogate
 from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner
 from optuna.pruners import SuccessiveHalvingPruner as HalvingPruner
 from optuna.trial import TrialState
@@ -197,9 +197,7 @@ def at_random(task: str) -> FloatArray:
     """Losses of 2 000 random configurations."""
     curves, name = task.split("/")
     source = network(curves)
-    source.space.seed(0)
-    drawn = source.space.sample_configuration(2000)
-    return source.losses(name, [dict(config) for config in drawn])
+    return source.losses(name, draw(source.space, 2000))
 
 
 def main(

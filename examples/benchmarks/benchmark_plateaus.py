@@ -33,26 +33,25 @@ N_ROWS = 100  # rows on which an accuracy is measured
 N_CELLS = 12  # grid cells of each number
 FROM = 20  # trials before near-copies are counted
 NEAR = 0.01
+LEVEL = 0.05  # smallest loss that a bowl without ripples would have
 _GRID = np.linspace(0.0, 1.0, 2001)
 
 
 @dataclass(frozen=True)
 class Bowl:
-    """sum_i w_i ((x_i - c_i)^2 + ripples) + level, in [0, 1]^d.
+    """sum_i w_i ((x_i - c_i)^2 + ripples) + ``LEVEL``, in [0, 1]^d.
 
     Attributes:
         centre: c (d,).
         weights: w (d,), their sum is 1.
         phases: Where the ripples begin (d,).
         form: One of ``FORMS``.
-        level: Smallest loss that a bowl without ripples would have.
     """
 
     centre: FloatArray
     weights: FloatArray
     phases: FloatArray
     form: str
-    level: float = 0.05
 
     @classmethod
     def draw(cls, space: str, form: str, seed: int) -> Bowl:
@@ -71,7 +70,7 @@ class Bowl:
 
     def loss(self, total: float) -> float:
         """The measured loss, given the sum of the parts."""
-        loss = self.level + total
+        loss = LEVEL + total
         return math.ceil(round(loss * N_ROWS, 9)) / N_ROWS if self.form == "accuracy" else loss
 
     def __call__(self, trial: optuna.Trial) -> float:

@@ -40,7 +40,6 @@ RANDOM = {"random": 1, "random-2x": 2, "random-4x": 4}
 N_START = 20
 METHODS = (*RANDOM, "portfolio", "svd", "pmf")
 
-
 MODELS: dict[str, MatrixFactorization] = {
     "pmf": MatrixFactorization(),
     "pmf_portfolio": MatrixFactorization(),

@@ -79,11 +79,16 @@ class Task:
         """
         if self.best is not None:
             return self.best, self.worst
-        space = copy.deepcopy(self.space)
-        space.seed(0)
-        configs = [dict(c) for c in space.sample_configuration(draws)]
+        configs = draw(self.space, draws)
         losses = self.losses(configs) if self.losses else [self.loss(c) for c in configs]
         return float(np.nanmin(losses)), float(np.nanmedian(losses))
+
+
+def draw(space: ConfigurationSpace, n: int) -> list[Config]:
+    """Random configurations, the same in each call."""
+    space = copy.deepcopy(space)
+    space.seed(0)
+    return [dict(config) for config in space.sample_configuration(n)]
 
 
 # --- recorded tables -------------------------------------------------------------------------

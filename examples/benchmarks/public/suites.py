@@ -11,7 +11,6 @@ Families that the defaults were tuned on, ``SEEN``, do not show how well the def
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +19,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from families import Config, Task, grid_space, half, of_function, spread, surrogate
+from families import Config, Task, draw, grid_space, half, of_function, spread, surrogate
 from memory_data import Fold, folds
 from memory_data import load as load_keel
 from memory_learners import LEARNERS
@@ -196,9 +195,7 @@ _LEAST = 0.01  # seconds: a network may predict 0 or less
 
 def _timed(task: Task, seconds: Callable[[Config], float]) -> Task:
     """The task with the mean seconds of ``MEAN_TRIALS`` random configurations as its budget."""
-    space = copy.deepcopy(task.space)
-    space.seed(0)
-    mean = np.mean([seconds(dict(c)) for c in space.sample_configuration(_DRAWS)])
+    mean = np.mean([seconds(config) for config in draw(task.space, _DRAWS)])
     return replace(task, seconds=seconds, until=MEAN_TRIALS * float(mean))
 
 
