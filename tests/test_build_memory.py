@@ -435,7 +435,7 @@ def all_again() -> Iterator[None]:
 
 
 def test_records_and_status_are_of_what_is_finished(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     few(monkeypatch, knn=4, svm=4)
     timeout = memory_training.unfinished("timeout", 20.0, "")
@@ -462,7 +462,8 @@ def test_records_and_status_are_of_what_is_finished(
         status = [Status(s).name for s in record.status]
         assert status == ["COMPLETE", "FAILED", "FAILED", "COMPLETE"]
     np.testing.assert_array_equal(packed[0].losses, [0.0, np.nan, np.nan, 0.03])
-    report = memory_journal.progress(tmp_path)
+    memory_journal.status(tmp_path)
+    report = capsys.readouterr().out
     assert " 5 of " in f" {report}" and "1 x worker died" in report
 
 
@@ -480,7 +481,7 @@ def test_a_file_has_the_data_sets_that_are_finished(
         for data in ("wine", "iris"):  # iris lacks two
             own = line(LIBRARY, learner="svm", data=data, error=0.04, values=values)
             memory_journal.append(file, own)
-    memory_journal.write_files(tmp_path, tmp_path, ["svm", "knn"])
+    memory_journal.pack(["svm", "knn"], tmp_path, tmp_path)
     wine = read_records(tmp_path / "svm.json.xz")[0]
     assert wine.name == "wine" and wine.meta_features == {"NumberOfClasses": 3.0}
     assert wine.configurations[-1] == values

@@ -50,7 +50,7 @@ _FLAML = {
     "random_forest_regression": "RandomForestRegressor",
 }
 # Arguments of the libraries that the memory's space does not have.
-_OWN = {"n_estimators", "n_jobs", "random_state", "verbosity", "verbose", "thread_count"}
+_OWN = {"n_jobs", "random_state", "verbosity", "verbose", "thread_count"}
 
 
 @cache
@@ -69,7 +69,7 @@ def suggested(learner: str, data: str, metric: str, design: str) -> list[Values]
 
 def library(learner: str) -> Any:
     """A model with the defaults of its library, also where the memory fixes other values."""
-    fixed = {n: v for n, v in LEARNERS[learner].fixed.items() if n in _OWN - {"n_estimators"}}
+    fixed = {n: v for n, v in LEARNERS[learner].fixed.items() if n in _OWN}
     return LEARNERS[learner].make(**fixed)
 
 

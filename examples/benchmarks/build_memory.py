@@ -33,14 +33,13 @@ from typing import Any
 
 from common import run_command
 from memory_data import N_FOLDS, by_cost
-from memory_journal import Key, append, key_of, progress, read, write_files, writing
+from memory_journal import JOURNAL, Key, append, key_of, pack, read, status, writing
 from memory_learners import LEARNERS
 from memory_sources import SOURCES
 from memory_training import MESSAGE_LENGTH, Record, evaluate, unfinished
 from pebble import ProcessExpired, ProcessPool
 from tqdm.auto import tqdm
 
-JOURNAL = Path("build/memory")
 _PATIENCE = 50  # wall-clock seconds per CPU second of the limit: what hangs is given up
 _LEAST_PATIENCE = 600.0  # wall-clock seconds; a worker's imports take some on a busy machine
 _QUEUE = 4  # configurations per worker that wait for their turn
@@ -90,20 +89,6 @@ def run(
             pool.stop()  # type: ignore[no-untyped-call]
             raise
     status(journal)
-
-
-def status(journal: Path = JOURNAL) -> None:
-    """Print what is finished, by learner."""
-    print(progress(journal))
-
-
-def pack(
-    learners: Sequence[str] = tuple(LEARNERS),
-    journal: Path = JOURNAL,
-    out: Path = Path("automl_plugins/data"),
-) -> None:
-    """Write the files that come with the package."""
-    write_files(journal, out, learners)
 
 
 def result(future: Future[Record], time_limit: float) -> Record:

@@ -1,7 +1,7 @@
 """The journal of ``build_memory.py``: finished configurations, one JSON object a line.
 
 A line is appended when a configuration has been trained, so an interruption loses only unfinished
-trainings. ``write_files`` converts the lines to the files that come with the package.
+trainings. ``pack`` converts the lines to the files that come with the package.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import fcntl
 import json
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -26,6 +26,7 @@ from automl_plugins.meta import TaskRecord, meta_features
 from automl_plugins.meta.files import StoredSearch, write_searches
 from automl_plugins.records.trial import Status
 
+JOURNAL = Path("build/memory")  # folder
 _STATUS = {"complete": Status.COMPLETE, "timeout": Status.FAILED, "failed": Status.FAILED}
 _PRESET = 6  # of xz: the files come with the package
 _DIGITS = 5  # significant digits of losses and meta-features; folds have at most 2 000 rows
@@ -79,9 +80,9 @@ def append(file: IO[str], record: Record) -> None:
     file.flush()
 
 
-def progress(folder: Path) -> str:
-    """The progress, and for each learner outcomes, CPU seconds and the most frequent failures."""
-    done = read(folder)
+def status(journal: Path = JOURNAL) -> None:
+    """Print the progress, and by learner outcomes, CPU seconds and the most frequent failures."""
+    done = read(journal)
     n_data = Counter(source.task for source in SOURCES.values())
     wanted = sum(len(learner.indices) * n_data[learner.task] for learner in LEARNERS.values())
     full = finished(done, LEARNERS)
@@ -98,18 +99,22 @@ def progress(folder: Path) -> str:
         lines.append(f"{learner:20} {counts[0]:9} {counts[1]:8} {counts[2]:7} {seconds:9.0f}")
         messages = Counter(r["message"] for r in records if r["status"] == "failed")
         lines += [f"    {count} x {message}" for message, count in messages.most_common(3)]
-    return "\n".join(lines)
+    print("\n".join(lines))
 
 
 # --- the files that come with the package ----------------------------------------------------
 
 
-def write_files(folder: Path, out: Path, learners: Iterable[str]) -> None:
-    """Write a file for each learner that was trained to the folder ``out``."""
-    done = read(folder)
+def pack(
+    learners: Sequence[str] = tuple(LEARNERS),
+    journal: Path = JOURNAL,
+    out: Path = Path("automl_plugins/data"),
+) -> None:
+    """Write the files that come with the package, one for each learner that was trained."""
+    done = read(journal)
     for learner in learners:
         complete = [name for name in finished(done, [learner]) if not SOURCES[name].outside]
-        described = {task: describe(task, folder) for task in tqdm(complete, learner)}
+        described = {task: describe(task, journal) for task in tqdm(complete, learner)}
         if described:
             path = out / f"{learner}.json.xz"
             searches = [StoredSearch(record) for record in records(done, learner, described)]
