@@ -216,7 +216,12 @@ def _default(scale: Scale) -> float:
     """The middle of a range, or its smallest number where ConfigSpace cannot round the middle."""
     middle = float(scale.to_value(np.array([0.5]))[0])
     # ConfigSpace rounds the values of a configuration: a larger default would become infinite.
-    return middle if abs(middle) < _ROUNDABLE else min(max(0.0, scale.low), scale.high)
+    if abs(middle) < _ROUNDABLE:
+        return middle
+    smallest = min(max(0.0, scale.low), scale.high)
+    if scale.n is None:
+        return smallest
+    return float(scale.to_value(scale.to_vector(np.array([smallest])))[0])  # of the grid
 
 
 def scale_of(hyperparameter: Hyperparameter[Any, Any]) -> Scale | None:

@@ -74,6 +74,7 @@ EXTREMES: list[BaseDistribution] = [
     FloatDistribution(0.0, 1e16, step=1e-3),
     FloatDistribution(1e16, 1e16 + 10, step=0.5),
     FloatDistribution(0.0, 1e300, step=1e290),
+    FloatDistribution(-1e300, 2e299, step=3e299),
     FloatDistribution(1e4, 1e4 + 1.0, step=1e-5),
     FloatDistribution(7.0, 7.0),
     IntDistribution(-(2**62), 2**62),
