@@ -115,6 +115,9 @@ def plateau_radii(features: FloatArray, losses: FloatArray, reach: float) -> Flo
         # In units of a difference of losses, so that adding a constant changes nothing.
         typical = 0.5 * least[len(least) // 2] - 0.5 * least[0]
         alike = np.maximum(_TIED * typical, _ROUNDED * np.spacing(np.abs(losses)))
+        # Equal losses are neighbours once sorted: without any, no pair has to be compared.
+        if not (np.diff(least) <= alike.max()).any():
+            return radii
         tied = np.abs(losses[:, None] - losses[None, :]) <= np.maximum.outer(alike, alike)
     gaps = largest_differences(features, features)
     other = np.where(tied, np.inf, gaps).min(axis=1)

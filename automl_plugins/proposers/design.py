@@ -174,6 +174,8 @@ def _spread(features: FloatArray, optional: BoolArray) -> FloatArray:
     Each of the o ``optional`` features x becomes (x / 2, (1 - x) / 2), which keeps the distances
     of active ones; an inactive one becomes (-1/4, -1/4), at distance 1 from all active ones.
     """
+    if not optional.any():
+        return features
     x = features[:, optional]
     missing = np.isnan(x)
     low, high = np.where(missing, -0.25, 0.5 * x), np.where(missing, -0.25, 0.5 - 0.5 * x)

@@ -102,7 +102,9 @@ def fit_feasibility(
 
 def retried(space: VectorSpace, history: History) -> BoolArray:
     """Mask (n,) of failed rows whose configuration was also completed: it is not the cause."""
-    failed = history.status == Status.FAILED
+    failed: BoolArray = history.status == Status.FAILED
+    if not failed.any():  # nearly always, and keys of all rows take long
+        return failed
     keys = space.keys(history.vectors)
     return np.asarray(failed & np.isin(keys, keys[history.status == Status.COMPLETE]))
 

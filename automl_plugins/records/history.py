@@ -178,7 +178,8 @@ class History:
         Of two concurrent proposals only the higher number takes account of the other one, so a
         proposal never depends on the progress of higher numbers.
         """
-        return self.rows((self.status != Status.RUNNING) | (self.number < k))
+        keep = (self.status != Status.RUNNING) | (self.number < k)
+        return self if keep.all() else self.rows(keep)
 
     def rows(self, keep: BoolArray | slice) -> History:
         """The history of the rows in the mask (n,) or slice ``keep``."""

@@ -54,7 +54,7 @@ class _Layout(NamedTuple):
     """Where the features of a space are, see ``VectorSpace.features``."""
 
     columns: IndexArray  # column of each feature (f,), ascending
-    scales: FloatArray  # of each feature (f,)
+    scales: FloatArray | None  # of each feature (f,); None where all are 1
     plain: IndexArray  # features that are not one-hot
     categories: IndexArray  # columns (c,) of the one-hot ones
     first: IndexArray  # feature of the first option of each category (c,)
@@ -339,27 +339,31 @@ class VectorSpace:
         if not self._features:  # nothing can vary: one constant feature keeps the shapes legal
             return np.zeros((len(vectors), 1))
         layout = self._layout
-        features = np.zeros((len(vectors), len(layout.columns)))
-        features[:, layout.plain] = np.take(vectors, layout.columns[layout.plain], axis=1)
-        # To compare with each option takes 50 times as long where there are hundreds.
-        entries = np.take(vectors, layout.categories, axis=1)
-        option = np.fmin(np.fmax(entries, 0.0), layout.last).astype(np.intp)
-        # An option of an old space, or NaN, must not count as the nearest option.
-        features[np.arange(len(vectors))[:, None], layout.first + option] = option == entries
-        if np.isnan(entries).any():
-            missing = np.take(np.isnan(vectors), layout.columns, axis=1)
-            np.putmask(features, missing, np.nan)
-        features /= layout.scales  # in place: hundreds of options take much memory
+        if not len(layout.categories):
+            features = np.take(vectors, layout.columns, axis=1)
+        else:  # to compare with each option takes 50 times as long where there are hundreds
+            features = np.zeros((len(vectors), len(layout.columns)))
+            features[:, layout.plain] = np.take(vectors, layout.columns[layout.plain], axis=1)
+            entries = np.take(vectors, layout.categories, axis=1)
+            option = np.fmin(np.fmax(entries, 0.0), layout.last).astype(np.intp)
+            # An option of an old space, or NaN, must not count as the nearest option.
+            features[np.arange(len(vectors))[:, None], layout.first + option] = option == entries
+            if np.isnan(entries).any():
+                missing = np.take(np.isnan(vectors), layout.columns, axis=1)
+                np.putmask(features, missing, np.nan)
+        if layout.scales is not None:
+            features /= layout.scales
         return features
 
     @cached_property
     def _layout(self) -> _Layout:
         columns = np.array([column for _, column, _ in self._features], dtype=np.intp)
         is_option = np.array([option is not None for _, _, option in self._features])
+        scales = self.largest[columns]
         categories = np.unique(columns[is_option])
         return _Layout(
             columns=columns,
-            scales=self.largest[columns],
+            scales=None if (scales == 1.0).all() else scales,
             plain=np.flatnonzero(~is_option),
             categories=categories,
             first=np.searchsorted(columns, categories),

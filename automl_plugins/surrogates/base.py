@@ -235,10 +235,14 @@ def complete_inputs(X: FloatArray, flagged: IndexArray) -> FloatArray:
     Returns:
         Inputs (n, f + len(flagged)); a flag is 1 where the value is present.
     """
+    if (np.abs(X) > _FAR).any():  # False for NaN
+        X = np.clip(X, -_FAR, _FAR)
     missing = np.isnan(X)
-    # The middle of the range: no value is farther from it than half of the range.
-    known = np.where(missing, 0.5, np.clip(X, -_FAR, _FAR))
-    return np.hstack([known, ~missing[:, flagged]])
+    if missing.any():
+        # The middle of the range: no value is farther from it than half of the range.
+        return np.hstack([np.where(missing, 0.5, X), ~missing[:, flagged]])
+    # The flags of the model stay, whether these rows need them or not.
+    return np.hstack([X, np.ones((len(X), len(flagged)))]) if len(flagged) else X
 
 
 def informative_rows(y: FloatArray, limit: int) -> IndexArray:
@@ -313,12 +317,26 @@ def log_expected_improvement(
         z = gain / std
         log_phi = -0.5 * z * z - _LOG_SQRT_2_PI
         log_h = np.log(z * ndtr(z) + np.exp(log_phi))
-        # What has underflowed above, or in the nearer tail, is replaced here.
-        near, far = z <= -1.0, z <= -50.0
-        mills = np.exp(log_ndtr(z[near]) - log_phi[near])  # Phi(z) / phi(z)
-        log_h[near] = log_phi[near] + np.log1p(-np.abs(z[near]) * mills)
-        square = z[far] ** -2.0
-        expansion = np.log1p(square * (15.0 * square - 3.0))
-        log_h[far] = log_phi[far] - 2.0 * np.log(np.abs(z[far])) + expansion
+        # What has underflowed above, or in the first tail, is replaced here.
+        for low, log_tail in ((-1.0, _log_tail), (-50.0, _log_far_tail)):
+            below = z <= low
+            if not below.any():  # then none is below -50 either
+                break
+            log_h[below] = log_tail(z[below], log_phi[below])
         smooth = (std > 0) & (z < np.inf)
+        if smooth.all():
+            return np.asarray(np.log(std) + log_h)
         return np.where(smooth, np.log(std) + log_h, np.log(np.maximum(gain, 0.0)))
+
+
+def _log_tail(z: FloatArray, log_phi: FloatArray) -> FloatArray:
+    """Log h(z) for -50 < z <= -1, see ``log_expected_improvement``; below it is not valid."""
+    mills = np.exp(log_ndtr(z) - log_phi)  # Phi(z) / phi(z)
+    return np.asarray(log_phi + np.log1p(-np.abs(z) * mills))
+
+
+def _log_far_tail(z: FloatArray, log_phi: FloatArray) -> FloatArray:
+    """Log h(z) for z <= -50."""
+    square = z**-2.0
+    expansion = np.log1p(square * (15.0 * square - 3.0))
+    return np.asarray(log_phi - 2.0 * np.log(np.abs(z)) + expansion)
