@@ -89,6 +89,7 @@ class VectorSpace:
         for clause in self._forbidden:
             clause.set_vector_idx(space.index_of)
         self._everything: tuple[FloatArray, int] | None = None  # cache of ``enumerate``
+        self._too_small = 0  # the largest limit that was not enough
 
     @property
     def d(self) -> int:
@@ -287,8 +288,10 @@ class VectorSpace:
         Forbidden ones count, although they are left out.
         """
         found = self._everything
-        if found is None:
+        if found is None and limit > self._too_small:  # proposals ask again and again
             found = self._everything = self._enumerate(limit)
+            if found is None:
+                self._too_small = limit
         # Whether they are too many must not depend on the limits of earlier calls.
         return found[0] if found is not None and found[1] <= limit else None
 

@@ -77,8 +77,10 @@ def options(trial: optuna.Trial, n: int) -> float:
 
 Objective = Callable[[optuna.Trial], float]
 SPACES: dict[str, Objective] = {
-    **{"floats": partial(floats, n=10), "mixed": mixed},
-    **{"branches": branches, "boosting": boosting},
+    "floats": partial(floats, n=10),
+    "mixed": mixed,
+    "branches": branches,
+    "boosting": boosting,
 }
 LARGE: dict[str, Objective] = {
     "wide": partial(floats, n=200),
@@ -121,7 +123,9 @@ def overhead(
     Samplers take turns. Most trials need no fit: the mean, refits included, lies above the median.
     """
     samplers: dict[str, Callable[..., BaseSampler]] = {
-        **{"TPESampler": TPESampler, "AutoSampler": AutoSampler, "GBQRSampler": GBQRSampler},
+        "TPESampler": TPESampler,
+        "AutoSampler": AutoSampler,
+        "GBQRSampler": GBQRSampler,
         "EIPerSecondSampler": partial(EIPerSecondSampler, cost=_one),
     }
     print(f"{'space':9s} {'sampler':20s} {'trials':>7s} {'median':>7s} {'mean':>7s} {'/ TPE':>6s}")
