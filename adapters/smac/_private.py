@@ -25,6 +25,7 @@ from smac import HyperparameterOptimizationFacade, RunHistory, Scenario
 from smac.callback import Callback
 from smac.initial_design import AbstractInitialDesign
 from smac.intensifier.hyperband import Hyperband
+from smac.intensifier.successive_halving import SuccessiveHalving
 from smac.main.config_selector import ConfigSelector
 from smac.main.exceptions import ConfigurationSpaceExhaustedException
 from smac.main.smbo import SMBO
@@ -201,6 +202,16 @@ class _Loop(SMBO):
                 self._intensifier.config_selector._initial_design_configs = []
         # It may have been saved as finished within lower limits.
         self._finished = self._finished and self.budget_exhausted
+
+    def load(self) -> None:
+        """Load the run as SMAC does, and let Hyperband promote before it fills a bracket."""
+        super().load()
+        if isinstance(self._intensifier, SuccessiveHalving):
+            # A stage whose trials have all ended promotes at once, but SMAC looks only into stages
+            # that its tracker, which makes what is asked of it, has had from the beginning.
+            tracker = self._intensifier._tracker
+            for bracket, stage in [*tracker]:
+                tracker[bracket, stage + 1]
 
     @property
     def remaining_trials(self) -> int:

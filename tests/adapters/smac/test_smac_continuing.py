@@ -247,14 +247,15 @@ def test_interrupted_trials_with_cutoffs_stay(tmp_path: Path) -> None:
     assert (smac.runhistory.finished, smac.runhistory.running) == (2, 1)
 
 
-def test_hyperband_is_continued_within_a_bracket(tmp_path: Path) -> None:
-    """Four of its nine configurations are known to its tracker only."""
+@pytest.mark.parametrize("n", [5, 9, 12])
+def test_hyperband_is_continued_within_a_bracket(tmp_path: Path, n: int) -> None:
+    """Four of its nine configurations are known to its tracker only; or a stage has just ended."""
 
     def made(folder: str, **given: Any) -> AbstractFacade:
         return facade(tmp_path / folder, gbqr(**QUICK), **HYPERBAND, **given)
 
     whole = search(made("whole"))
-    assert search(made("parts", callbacks=[StopAfter(5)])) == whole[:5]
+    assert search(made("parts", callbacks=[StopAfter(n)])) == whole[:n]
     assert search(made("parts", overwrite=False)) == whole
 
 
