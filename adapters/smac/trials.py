@@ -293,6 +293,9 @@ def _read_file(file: Path) -> Run:
         for key in history:
             history.get_config(key.config_id)
     with _intact(scenario_file):
+        for name, kind in (("seed", int | None), ("max_budget", int | float | None)):
+            if not isinstance(known.get(name), kind):
+                raise TypeError(f"{name} is {known[name]!r}")
         return _describe(history, space, known)
 
 

@@ -178,6 +178,14 @@ def test_broken_files_are_errors(tmp_path: Path) -> None:
         curves(tmp_path)
 
 
+@pytest.mark.parametrize("content", ['{"seed": "one"}', '{"seed": 1.5}', '{"max_budget": "9"}'])
+def test_a_scenario_with_a_text_for_a_number_is_an_error(content: str, tmp_path: Path) -> None:
+    at_budgets(tmp_path, n=4, name="p")
+    (tmp_path / "p" / "0" / "scenario.json").write_text(content)
+    with pytest.raises(ValueError, match=r"scenario\.json is not what SMAC 2 writes"):
+        curves(tmp_path, table="p", method="m")
+
+
 @pytest.mark.parametrize("name", ["runhistory.json", "scenario.json", "configspace.json"])
 @pytest.mark.parametrize("content", ["{}", "[]", "null", "{", '{"data": [{"config_id": 1}]}'])
 def test_files_of_something_else_are_errors_that_name_them(
