@@ -388,7 +388,8 @@ class DaskRunner(DaskParallelRunner):
         for future in [future for future in list[Any](self._pending_trials) if future.done()]:
             info, began = self._submitted[future.key]
             try:
-                result = future.result()
+                # Not with the trial's copy: SMAC may not know its costs, see ``_Loop._own``.
+                result = info, future.result()[1]
             except KilledWorker as error:
                 _logger.warning(f"A trial that killed its worker is treated as CRASHED: {error}")
                 result = info, _make_crashed(self._crash_cost, began, error)

@@ -192,6 +192,21 @@ def test_a_configuration_is_validated_on_workers_as_without_them(
     assert validated[0] == validated[1] > 2.0
 
 
+def test_a_search_on_workers_ends_at_its_threshold(tmp_path: Path, client: Client) -> None:
+    """Workers return copies, for which SMAC knows no cost: the threshold would never be met."""
+    space = ConfigurationSpace(seed=0)
+    space.add(Integer("n", (1, 99), log=True))
+    given: dict[str, Any] = {
+        "termination_cost_threshold": 100.0,
+        "n_workers": 2,
+        "dask_client": client,
+    }
+    smac = runs.facade(
+        tmp_path, runs.Watched(), space=space, function=lambda config, seed=0: 1.0, **given
+    )
+    assert len(runs.search(smac)) <= 3
+
+
 def noisy(config: Any, seed: int = 0) -> float:
     return runs.target(config) + seed
 
