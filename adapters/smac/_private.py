@@ -36,7 +36,12 @@ from smac.runner.dask_runner import DaskParallelRunner
 from smac.utils.numpyencoder import NumpyEncoder
 
 from automl_plugins.logs import hidden
-from automl_plugins.spaces.values import is_same_space
+from automl_plugins.spaces.values import (
+    as_configuration,
+    is_same_space,
+    to_vector,
+    values_of,
+)
 
 from .continuing import BEGUN, continuation
 
@@ -251,15 +256,29 @@ class _Loop(SMBO):
             raise
 
     def tell(self, info: TrialInfo, value: TrialValue, save: bool = True) -> None:
-        """Take a result, also one of a pickled copy of the trial that was asked for."""
-        # SMAC may take the copy for another trial: with integers on a log scale, or normal
-        # distributions, ConfigSpace finds the two configurations unequal.
-        if not self._runhistory.has_config(info.config):
-            values = dict(info.config)
-            running = (trial.config for trial in self._runhistory.get_running_trials())
-            own = next((config for config in running if dict(config) == values), info.config)
-            info = replace(info, config=own)
-        super().tell(info, value, save)
+        """Take a result, also one of a copy of the trial that was asked for."""
+        super().tell(replace(info, config=self._own(info.config)), value, save)
+
+    def _own(self, config: Configuration) -> Configuration:
+        """The configuration by which the run knows the values; for new ones ``config`` itself.
+
+        Equal values may be two configurations for SMAC, which loses trials when it reads such a
+        run. Choices hash otherwise in a configuration that is made of values, as those of a run
+        that was read are; and ConfigSpace finds pickled ones unequal if the space has integers on
+        a log scale or normal distributions.
+        """
+        values, space, known = dict(config), self._configspace, self._runhistory.has_config
+        if known(config):
+            return config
+        made = as_configuration(space, to_vector(space, values))
+        try:
+            read = Configuration(space, values_of(made))
+        except ValueError:  # it is not of this space
+            return config
+        if dict(made) != values:
+            return config
+        made.origin = config.origin
+        return next(filter(known, [made, read]), config if made == config else made)
 
     def optimize(self, **options: Any) -> Configuration | list[Configuration]:
         """Evaluate the interrupted trials, then continue as SMAC does."""

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import smac_runs as runs
 from automl_plugins.adapters.smac import _private
-from ConfigSpace import ConfigurationSpace, Float, Integer, Normal
+from ConfigSpace import Configuration, ConfigurationSpace, Float, Integer, Normal
 from distributed import Client
 from smac import Callback, HyperbandFacade, RandomFacade, RunHistory, Scenario
 from smac.facade.abstract_facade import AbstractFacade
@@ -223,6 +223,37 @@ def test_a_pickled_copy_is_told_as_what_was_asked_for(tmp_path: Path) -> None:
         smac.tell(copy, TrialValue(cost=1.0))
     assert smac.runhistory.get_configs() == [trial.config for trial in asked]
     assert (smac.runhistory.finished, smac.runhistory.running) == (3, 0)
+
+
+@pytest.mark.parametrize("number", [Integer("n", (1, 99)), Integer("n", (1, 99), log=True)])
+def test_copies_with_other_seeds_are_the_same_configurations(tmp_path: Path, number: Any) -> None:
+    """SMAC would number them anew, and when it reads the run give these numbers to others."""
+    space = ConfigurationSpace({"k": ["a", "b"]}, seed=0)
+    space.add(number)
+    given: dict[str, Any] = {"space": space, "name": "mine", "deterministic": False}
+    smac = runs.facade(tmp_path, runs.Watched(), **given)
+    asked: list[TrialInfo] = []
+    for _ in range(2):  # once more after it was read
+        asked += [smac.ask() for _ in range(3)]
+        for info in asked:
+            made = Configuration(space, values={"k": str(info.config["k"]), "n": info.config["n"]})
+            for seed, config in enumerate([info.config, made, pickle.loads(pickle.dumps(made))]):
+                smac.tell(TrialInfo(config, seed=seed), TrialValue(cost=float(config["n"])))
+            smac.tell(info, TrialValue(cost=1.0))
+        assert len(smac.runhistory.ids_config) == len(asked)
+        smac = runs.facade(tmp_path, runs.Watched(), overwrite=False, **given)
+    assert (len(smac.runhistory.get_configs()), len(smac.runhistory)) == (6, 24)
+
+
+def test_what_was_never_asked_for_is_one_configuration_in_all_copies(tmp_path: Path) -> None:
+    space = ConfigurationSpace(seed=0)
+    space.add(Integer("n", (1, 99), log=True))
+    smac = runs.facade(tmp_path, runs.Watched(), space=space)
+    config = Configuration(space, values={"n": 7})
+    for seed in range(3):
+        copy = pickle.loads(pickle.dumps(config))
+        smac.tell(TrialInfo(copy, seed=seed), TrialValue(cost=1.0))
+    assert smac.runhistory.get_configs() == [config] and len(smac.runhistory) == 3
 
 
 def test_intensifiers_end_with_their_selector() -> None:
