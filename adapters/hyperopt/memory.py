@@ -42,6 +42,7 @@ from automl_plugins.records.task_record import TaskRecord, UnnamedTask
 from automl_plugins.records.trial import Status, as_seconds, note_outcome
 
 from ._private import all_documents
+from ._pyll import labels
 from .space import SearchSpace, is_space, read_space
 from .trials import (
     NOTE,
@@ -253,8 +254,9 @@ def record(
     """An objective for ``fmin`` that writes each trial to a store.
 
     Complete and failed trials are recorded. A trial that raises is recorded as failed before the
-    exception is passed on. A trial is identified by its experiment key, its number and its start,
-    so it is stored once, however often it is recorded or imported (``add``).
+    exception is passed on. A trial is identified by its search space, its experiment key, its
+    number and its start, so it is stored once, however often it is recorded or imported (``add``)
+    with that space.
 
     A failure to record does not stop ``fmin``: the first is logged as a warning, all are counted
     in ``n_lost``. Wrong arguments raise at once.
@@ -342,6 +344,7 @@ class RecordedObjective(SearchRecorder):
             self._add([_end(running, result, seconds)], space)
 
     def _add(self, documents: Sequence[Document], known: SearchSpace) -> int:
+        _check_drawn(documents, known)
         experiments: dict[str, list[Document]] = {}
         for document in documents:
             experiments.setdefault(str(document["exp_key"] or "hyperopt"), []).append(document)
@@ -352,6 +355,17 @@ class RecordedObjective(SearchRecorder):
                 keys=[_key(document) for document in own],
             )
             for experiment, own in experiments.items()
+        )
+
+
+def _check_drawn(documents: Sequence[Document], known: SearchSpace) -> None:
+    """Raise ValueError if a label of the space should have been drawn, but never was."""
+    values = [values_of(document) for document in documents]
+    needed = {label: None for own in values for label in labels(known.domain.expr, own)}
+    if never := [label for label in needed if not any(label in own for own in values)]:
+        raise ValueError(
+            f"No trial has a value for {never[0]!r}, which the search space has: pass the space of"
+            " these trials, the one that fmin was given."
         )
 
 

@@ -256,6 +256,29 @@ def test_trials_of_different_spaces_are_different_searches() -> None:
     assert len({name for _, name, _ in store.runs}) == 2
 
 
+def test_a_space_with_labels_that_were_never_drawn_is_refused() -> None:
+    store, drawn = FakeStore(), {"x": hp.uniform("x", 0, 1)}
+    wider = drawn | {"y": hp.choice("y", [0, hp.uniform("z", 0, 1)])}
+    trials = search(record(lambda point: point["x"], store, "t"), 3, drawn)
+    with pytest.raises(ValueError, match=r"No trial has a value for 'y'.*pass the space of these"):
+        record(loss_of, store, "t").add(trials, wider)
+    recorded = record(lambda point: point["x"], store, "t", wider)
+    assert len(search(recorded, 2, drawn)) == 2 == recorded.n_lost
+    assert len(store.runs) == 3
+    # A search that was continued in a wider space has drawn all labels.
+    search(lambda point: point["x"], 9, wider, trials=trials)
+    assert record(loss_of, store, "u").add(trials, wider) == 9
+
+
+def test_an_option_that_was_never_drawn_is_no_other_space() -> None:
+    store, trials = FakeStore(), Trials()
+    point = {"model": 0, "C": 1.0}
+    boasf_fmin(
+        loss_of, SPACE, max_evals=1, points_to_evaluate=[point], trials=trials, verbose=False
+    )
+    assert record(loss_of, store, "t").add(trials, SPACE) == 1 == len(store.runs)
+
+
 def test_a_space_that_cannot_be_translated_is_told_as_early_as_possible() -> None:
     low = hp.uniform("a", 0, 1)
     space = {"a": low, "b": hp.uniform("b", 0, low + 1)}
