@@ -31,6 +31,7 @@ from automl_plugins.streams import Streams
 
 from ._private import all_documents, dump
 from ._pulls import Situation, charge
+from ._pyll import active_among
 from .algos import Boasf
 from .trials import (
     NOTE,
@@ -78,7 +79,7 @@ class Run:
     def __post_init__(self) -> None:
         self.method.owns_workers = True
         documents = all_documents(self.trials)
-        known = [values_of(document) for document in documents]
+        known = [active_among(values_of(d), self.domain.expr) for d in documents]
         self._points = [dict(point) for point in self.points if point not in known]
         self._waiting = [d for d in documents if d["state"] in UNFINISHED]
         for document in self._waiting:

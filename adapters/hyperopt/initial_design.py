@@ -15,6 +15,7 @@ from automl_plugins.meta.warm_start import AnyDesign, WarmStart, advise, n_sugge
 from automl_plugins.streams import Streams
 
 from ._private import all_documents
+from ._pyll import active_among
 from .proposing import with_named_trials
 from .space import read_space
 from .trials import INITIAL_DESIGN, Document, check_trials, new_document, values_of
@@ -100,7 +101,8 @@ def initial_trials(
         design=design,
         exclude=exclude,
     ).design
-    seen = [values_of(document) for document in all_documents(trials)]
+    expr = known.domain.expr
+    seen = [active_among(values_of(document), expr) for document in all_documents(trials)]
     documents: list[Document] = []
     for suggestion in found:
         drawn = known.labels(suggestion.configuration)

@@ -19,6 +19,7 @@ from automl_plugins.adapters.hyperopt import (
 from automl_plugins.adapters.hyperopt.expressions import expression
 from hyperopt import JOB_STATE_DONE, JOB_STATE_NEW, Trials, anneal, hp, rand, tpe
 from hyperopt.exceptions import AllTrialsFailed
+from hyperopt.fmin import generate_trials_to_calculate
 from hyperopt_runs import configs, minimise
 from known_runs import TASK, loss, model_space, records
 
@@ -150,6 +151,13 @@ def test_trials_that_are_there_already(memory: MetaDataset) -> None:
     assert {d["exp_key"] for d in trials.trials} == {"study"}
     search(trials, 9)
     assert all(d["state"] == JOB_STATE_DONE for d in trials.trials)
+
+
+def test_points_with_labels_of_other_options_are_there_already(memory: MetaDataset) -> None:
+    found = configs(initial_trials(SPACE, memory=memory, meta_features=TASK, n_configs=2))
+    trials = generate_trials_to_calculate([{"C": 1.0, "depth": 3.0} | own for own in found])
+    initial_trials(SPACE, memory=memory, meta_features=TASK, n_configs=2, trials=trials)
+    assert len(found) == 2 == len(trials)
 
 
 def test_seeds_and_pickles(memory: MetaDataset) -> None:

@@ -325,6 +325,13 @@ def test_trials_made_of_points_are_evaluated_first() -> None:
     assert all(set(d["misc"]["vals"]) == {"model", "C", "depth"} for d in trials.trials)
 
 
+def test_points_with_labels_of_other_options_are_there_already() -> None:
+    point = {"model": 0, "C": 0.25, "depth": 7.0}
+    trials = generate_trials_to_calculate([point])
+    run(trials=trials, points_to_evaluate=[point], max_evals=4)
+    assert [values.get("C") for values in configs(trials)].count(0.25) == 1
+
+
 def test_trials_of_another_space_are_refused(tmp_path: Path) -> None:
     path, other = (
         str(tmp_path / "trials.pkl"),
