@@ -80,7 +80,12 @@ class Run:
         self.method.owns_workers = True
         documents = all_documents(self.trials)
         known = [active_among(values_of(d), self.domain.expr) for d in documents]
-        self._points = [dict(point) for point in self.points if point not in known]
+        self._points = []
+        for point in map(dict, self.points):
+            if point in known:
+                known.remove(point)  # one that is given twice is evaluated twice
+            else:
+                self._points.append(point)
         self._waiting = [d for d in documents if d["state"] in UNFINISHED]
         for document in self._waiting:
             document["state"] = JOB_STATE_NEW

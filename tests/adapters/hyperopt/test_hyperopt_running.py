@@ -325,6 +325,16 @@ def test_trials_made_of_points_are_evaluated_first() -> None:
     assert all(set(d["misc"]["vals"]) == {"model", "C", "depth"} for d in trials.trials)
 
 
+def test_a_point_that_is_given_twice_is_evaluated_twice_with_and_without_a_stop() -> None:
+    whole, stopped = Trials(), Trials()
+    options = {"points_to_evaluate": [POINTS[0], POINTS[0]], "max_evals": 6}
+    run(trials=whole, **options)
+    run(trials=stopped, early_stop_fn=lambda trials: (True, ()), **options)
+    run(trials=stopped, **options)
+    assert configs(stopped) == configs(whole)
+    assert configs(whole)[:2] == [POINTS[0], POINTS[0]]
+
+
 def test_points_with_labels_of_other_options_are_there_already() -> None:
     point = {"model": 0, "C": 0.25, "depth": 7.0}
     trials = generate_trials_to_calculate([point])
