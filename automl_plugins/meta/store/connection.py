@@ -22,7 +22,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from automl_plugins._arguments import check_kind
-from automl_plugins.addresses import as_database, as_path
+from automl_plugins.addresses import as_database, as_path, without_password
 from automl_plugins.formats import one_line
 
 T = TypeVar("T")
@@ -82,6 +82,11 @@ def parse_url(url: str | os.PathLike[str]) -> URL:
         raise ValueError(
             "A store keeps its runs in a file: name one, as in sqlite:///memory.db. For runs that"
             " need not be kept, MetaDataset.from_records takes them as they are."
+        )
+    if parsed != URL.create(parsed.drivername, database=parsed.database):
+        raise ValueError(
+            f"A store is sqlite:///FILE without a host or options, got {without_password(text)!r}:"
+            " timeout= is an argument of MetaStore, and a file with ? in its name is a path."
         )
     return parsed.set(database=str(as_path(parsed.database).absolute()))
 
