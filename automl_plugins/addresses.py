@@ -14,6 +14,7 @@ from urllib.parse import quote, unquote
 _SQLITE = re.compile(r"sqlite(\+\w+)?://(?P<file>/.*)?$")
 # Up to the last @, for a password may have one, too.
 _PASSWORD = re.compile(r"(?P<user>://[^:/@]*):.*@")
+_OPTION = re.compile(r"(?P<name>[?&](ssl)?(password|passwd))=[^&]*")
 _HEADER = b"SQLite format 3\0"
 
 STUDIES = frozenset({"studies", "trials"})
@@ -137,7 +138,7 @@ def holds_studies(tables: Collection[str]) -> bool:
 
 def without_password(address: str) -> str:
     """The address of a database as a message may show it."""
-    return _PASSWORD.sub(r"\g<user>:***@", address)
+    return _PASSWORD.sub(r"\g<user>:***@", _OPTION.sub(r"\g<name>=***", address))
 
 
 def as_database(path: str | Path) -> str:

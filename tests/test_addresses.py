@@ -349,6 +349,8 @@ def test_passwords_are_not_shown() -> None:
         assert without_password(address) == address
     found = without_password("postgresql://ann:s:e/c@host:5/db")
     assert found == "postgresql://ann:***@host:5/db"
+    found = without_password("postgresql://host:5/db?password=s@c&sslpassword=x&user=ann")
+    assert found == "postgresql://host:5/db?password=***&sslpassword=***&user=ann"
 
 
 def test_what_is_there_is_read(folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import re
 import sqlite3
 import subprocess
@@ -116,6 +117,9 @@ def test_no_password_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     store = MetaStore("postgresql://user:secret@host/db")
     assert repr(store) == "MetaStore('postgresql+psycopg://user:***@host/db')"
+    store = MetaStore("postgresql://host/db?user=me&password=se%40cret")
+    assert store.url == "postgresql+psycopg://host/db?password=***&user=me"
+    assert "se%40cret" in pickle.loads(pickle.dumps(store))._database.address(hide_password=False)
 
 
 def test_without_sqlalchemy() -> None:

@@ -130,7 +130,8 @@ class Database:
         """The inverse of ``parse_url``; the password is hidden if asked for."""
         if self.url == URL.create("sqlite", database=self.url.database):
             return as_database(self.file)
-        return self.url.render_as_string(hide_password=hide_password)
+        whole = self.url.render_as_string(hide_password=False)
+        return without_password(whole) if hide_password else whole
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """``work`` in a transaction that sees one state; StoreError if it cannot be read."""
