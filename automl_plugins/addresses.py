@@ -112,10 +112,11 @@ def tables_of(address: str) -> set[str]:
     """
     import sqlalchemy as sa
 
-    shown = repr(without_password(address))
+    shown = repr(without_password(check_exists(address)))
     try:
-        engine = sa.create_engine(check_exists(address))
-    except sa.exc.ArgumentError as error:  # also of a kind of database that is not known
+        engine = sa.create_engine(address)
+    # Of a kind of database that is not known; of a port that is no number.
+    except (sa.exc.ArgumentError, ValueError) as error:
         raise ValueError(
             f"{shown} is not the address of a database: studies are in those that Optuna"
             f" takes, a store in sqlite:///FILE or postgresql://USER@HOST/DATABASE. {error}."

@@ -310,6 +310,13 @@ def test_the_password_of_a_database_is_not_shown() -> None:
         curves("postgresql+psycopg://me:secret@127.0.0.1:1/studies?connect_timeout=1")
 
 
+@pytest.mark.parametrize("address", ["postgresql://me:secret@h:port/d", "sqlite://h/old.db"])
+def test_an_address_that_cannot_be_read_is_named(address: str) -> None:
+    with pytest.raises(ValueError, match=r"' is not the address of a database") as caught:
+        convert(address, "optuna")
+    assert "secret" not in str(caught.value)
+
+
 def damage(folder: Path, change: str) -> None:
     """Change the database of the studies by a statement of SQL."""
     with contextlib.closing(sqlite3.connect(folder / "old.db")) as connection:
