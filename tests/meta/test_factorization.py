@@ -227,6 +227,13 @@ def test_a_model_of_the_largest_losses_is_finite(scaling: Any) -> None:
     assert np.isfinite(model.posterior([0, 1], [0.1, 0.2])).all()
 
 
+def test_losses_too_far_apart_to_be_taken_as_they_are() -> None:
+    Y = _low_rank()
+    Y[3, 2], Y[4, 2], Y[5, 5] = 1e20, -1e20, 1e20
+    with pytest.raises(ValueError, match="too far apart to be taken as they are: scale them"):
+        MatrixFactorization.paper(epochs=3).fit(Y)
+
+
 def test_a_loss_far_from_all_others_leaves_shares() -> None:
     Y = _low_rank()
     model = MatrixFactorization(3, epochs=1).fit(Y)

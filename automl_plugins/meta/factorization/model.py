@@ -43,6 +43,10 @@ from automl_plugins.meta.factorization.training import (
 from automl_plugins.meta.files import DAMAGE
 from automl_plugins.meta.plain import plain_item
 
+_TOO_FAR_APART = (
+    "The losses are too large or too far apart to be taken as they are: scale them, or pass"
+    " scaling='regret'."
+)
 _SINGLE = 4_000_000  # entries from which the matrix is kept in single precision
 
 # A saved model is one ``.npz`` file: plain arrays and a JSON header, nothing pickled.
@@ -168,8 +172,8 @@ class MatrixFactorization(Schedule, BaseEstimator):  # type: ignore[misc]
                 none. A run that failed is not a missing loss: give it the worst of its data set.
 
         Raises:
-            ValueError: For illegal constructor arguments, another shape, infinite losses, or a
-                matrix without any loss.
+            ValueError: For illegal constructor arguments, another shape, infinite losses, a
+                matrix without any loss, or losses too large or too far apart for ``scaling=None``.
             ModuleNotFoundError: If a progress bar is asked for and tqdm is not installed.
         """
         self.check_arguments()
@@ -185,9 +189,14 @@ class MatrixFactorization(Schedule, BaseEstimator):  # type: ignore[misc]
         z -= self.mean_[:, None].astype(kind)
         q = min(n, d) if self.n_components is None else self.n_components
         with self._progress() as report:
-            parameters, self.scores_ = fit_parameters(
-                lambda part: self._start(part, q), z, self, report
-            )
+            try:
+                parameters, self.scores_ = fit_parameters(
+                    lambda part: self._start(part, q), z, self, report
+                )
+            except np.linalg.LinAlgError as error:
+                if self.scaling is None:
+                    raise ValueError(_TOO_FAR_APART) from error
+                raise
         self._set(parameters)
         self.n_data_sets_ = d
         return self
