@@ -19,16 +19,18 @@ from automl_plugins.adapters.optuna import (
     TSTSampler,
     WeightedModelSampler,
 )
+from ConfigSpace import ConfigurationSpace
 from optuna.samplers import RandomSampler
 
 from automl_plugins.bandits import UCB1, ArmRecords, ArmReport, IncreasingEffort, MaxUCB
-from automl_plugins.meta import Design, MetaTask, Suggestion, TaskRecord, bundled
+from automl_plugins.meta import Design, MetaDataset, MetaTask, Suggestion, TaskRecord, bundled
 from automl_plugins.meta.factorization.recommendation import Recommendation
 from automl_plugins.meta.features.extraction import MetaFeatures
+from automl_plugins.meta.memories import TaskMemory
 from automl_plugins.proposers.proposal import Proposal
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
-from automl_plugins.replay import RecordedTrial, Search, TrialStatus
+from automl_plugins.replay import RecordedTrial, Search, Table, TrialStatus
 from automl_plugins.statistics import compare
 
 N = 90
@@ -69,7 +71,7 @@ COMPARED = compare(SCORES)
         (SUGGESTION, "Suggestion({'C': 1.0}, score 0.1235: best on the nearest tasks)"),
         (
             Design("diverse", (SUGGESTION,) * 9, ("a note",)),
-            "Design('diverse', 9 configurations, 1 notes; print it to read them)",
+            "Design('diverse', 9 configurations, 1 note; print it to read them)",
         ),
         (
             Proposal(FLOATS, "model", loss=0.5, success=0.91234, n_rows=40, shares=NAMED),
@@ -97,6 +99,30 @@ COMPARED = compare(SCORES)
 def test_a_repr_is_one_short_line(thing: Any, expected: str) -> None:
     assert repr(thing).startswith(expected)
     assert len(repr(thing)) < 120 and "\n" not in repr(thing)
+
+
+def test_one_is_singular() -> None:
+    space = ConfigurationSpace({"C": (0.0, 1.0)})
+    record = TaskRecord("iris", [{"C": 0.5}], np.array([0.5]), space=space)
+    arms = ArmReport(("svm",), ArmRecords.of([0], [0.5]), [0.5])
+    compared = compare(SCORES[:1], control="a")
+    shown = [
+        (History.of([[0.5]], [0.5]), "History(1 row: 1 complete; 1 parameter)"),
+        (MetaDataset.from_records([record]), "MetaDataset(1 task, 1 run, 1 parameter)"),
+        (MetaTask("iris", {"n": 1.0}), "MetaTask('iris', 1 meta-feature)"),
+        (Design("knn", (SUGGESTION,)), "Design('knn', 1 configuration; print it to read them)"),
+        (
+            Table("iris", space, [{"C": 0.5}], [0.5]),
+            "Table('iris', 1 configuration of 1 parameter)",
+        ),
+        (arms, "ArmReport(1 arm, 1 pull; print it)"),
+        (compared.budgets[0], "BudgetComparison(3 methods on 1 task)"),
+        (Proposal(FLOATS[:1], "model", n_rows=1), "Proposal(1 parameter by model, 1 row)"),
+    ]
+    for thing, expected in shown:
+        assert repr(thing) == expected
+    with pytest.raises(ValueError, match=r"iris: 1 complete trial of the full budget\."):
+        TaskMemory([record])
 
 
 def test_the_numbers_of_a_status_are_counted() -> None:

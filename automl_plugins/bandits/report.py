@@ -13,7 +13,7 @@ import numpy as np
 from automl_plugins._arguments import check_choice
 from automl_plugins._imports import require
 from automl_plugins.arrays import FloatArray
-from automl_plugins.formats import MARKDOWN, align_columns, format_count, one_line
+from automl_plugins.formats import MARKDOWN, align_columns, format_count, join_names, one_line
 from automl_plugins.records.trial import Status
 
 from .records import ArmRecords, ArmStatistics, Pulls
@@ -120,8 +120,9 @@ class ArmReport:
         check_choice("unit", self.unit, get_args(Unit))
 
     def __repr__(self) -> str:
-        rounds = f", {len(self.rounds)} rounds" if self.rounds else ""
-        return f"ArmReport({len(self.names)} arms, {len(self.records)} pulls{rounds}; print it)"
+        sizes = {"arm": len(self.names), "pull": len(self.records)}
+        sizes |= {"round": len(self.rounds)} if self.rounds else {}
+        return f"ArmReport({join_names(format_count(n, w) for w, n in sizes.items())}; print it)"
 
     @property
     def opened(self) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from ConfigSpace import ConfigurationSpace
 
 from automl_plugins._arguments import check_kind, refuse_foreign, repeated
 from automl_plugins.arrays import BoolArray, FloatArray, IntArray, check_shape
+from automl_plugins.formats import format_count, join_names
 from automl_plugins.meta.alignment import AlignOptions, align
 from automl_plugins.meta.coverage import Coverage, MemoryMismatch
 from automl_plugins.meta.readings import Reading, doubt_edges, guess_ranges, read_runs
@@ -223,9 +224,8 @@ class MetaDataset:
         return len(self.task)
 
     def __repr__(self) -> str:
-        return (
-            f"MetaDataset({len(self.tasks)} tasks, {len(self)} runs, {len(self.space)} parameters)"
-        )
+        sizes = {"task": len(self.tasks), "run": len(self), "parameter": len(self.space)}
+        return f"MetaDataset({join_names(format_count(n, what) for what, n in sizes.items())})"
 
     @cached_property
     def vector_space(self) -> VectorSpace:

@@ -14,6 +14,7 @@ import numpy as np
 from automl_plugins._arguments import did_you_mean
 from automl_plugins.addresses import is_to_come
 from automl_plugins.arrays import FloatArray
+from automl_plugins.formats import format_count
 from automl_plugins.meta.coverage import MemoryMismatch, Note, note_coverage
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.newest import Newest
@@ -196,7 +197,7 @@ class TaskMemory(AlignedMemory):
         )
 
     def __repr__(self) -> str:
-        return f"TaskMemory({len(self.names)} tasks)"
+        return f"TaskMemory({format_count(len(self.names), 'task')})"
 
 
 def log_own(logger: logging.Logger, names: Collection[str]) -> None:
@@ -254,7 +255,7 @@ def _uninformative(known: Known) -> dict[str, str]:
         finite = values[np.isfinite(values)]
         content = (values.tobytes(), tuple(contents[name]))
         if len(finite) < 2:
-            found[name] = f"{len(finite)} complete trials of the full budget"
+            found[name] = f"{format_count(len(finite), 'complete trial')} of the full budget"
         elif finite.min() == finite.max():
             found[name] = f"all its losses are {finite[0]:g}"
         elif content in seen:

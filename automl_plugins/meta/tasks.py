@@ -18,6 +18,7 @@ from scipy.special import softmax
 from automl_plugins import meta
 from automl_plugins._arguments import describe
 from automl_plugins.arrays import FloatArray
+from automl_plugins.formats import format_count
 from automl_plugins.meta.plain import plain_float
 from automl_plugins.meta.units import DataSize
 
@@ -41,7 +42,8 @@ class MetaTask:
 
     def __repr__(self) -> str:
         tags = f", {dict(self.tags)}" if self.tags else ""
-        return f"MetaTask({self.name!r}, {len(self.meta_features)} meta-features{tags})"
+        known = format_count(len(self.meta_features), "meta-feature")
+        return f"MetaTask({self.name!r}, {known}{tags})"
 
     @property
     def size(self) -> DataSize:

@@ -25,6 +25,7 @@ import numpy as np
 
 from automl_plugins.arrays import BoolArray, FloatArray, KeyArray
 from automl_plugins.blas import one_blas_thread
+from automl_plugins.formats import format_count
 from automl_plugins.meta.coverage import MemoryMismatch
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status, oldest_running
@@ -117,14 +118,14 @@ class Proposal:
         return known
 
     def __repr__(self) -> str:
-        facts = [f"{len(self.vector)} parameters by {self.origin}"]
+        facts = [f"{format_count(len(self.vector), 'parameter')} by {self.origin}"]
         facts += [f"{name} {v:.4g}" for name in _FACTS if (v := getattr(self, name)) is not None]
         if self.n_rows:
-            facts.append(f"{self.n_rows} rows")
+            facts.append(format_count(self.n_rows, "row"))
         if self.member is not None:
             facts.append(f"member {self.member}")
         if self.shares:
-            facts.append(f"{len(self.shares)} earlier tasks")
+            facts.append(format_count(len(self.shares), "earlier task"))
         return f"Proposal({', '.join(facts)})"
 
 

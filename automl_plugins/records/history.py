@@ -19,6 +19,7 @@ from automl_plugins.arrays import (
     check_shape,
     refuse_rows,
 )
+from automl_plugins.formats import format_count
 from automl_plugins.records.trial import Columns, Status, count_statuses, known_seconds
 
 _NO_CURVE: Mapping[float, float] = MappingProxyType({})  # one for all rows, so read only
@@ -161,7 +162,8 @@ class History:
         return len(self.number)
 
     def __repr__(self) -> str:
-        return f"History({count_statuses(self.status)}; {self.vectors.shape[1]} parameters)"
+        size = format_count(self.vectors.shape[1], "parameter")
+        return f"History({count_statuses(self.status)}; {size})"
 
     @property
     def n_finished(self) -> int:

@@ -22,6 +22,7 @@ from automl_plugins.arrays import (
     check_seconds,
     check_shape,
 )
+from automl_plugins.formats import format_count
 from automl_plugins.frameworks import searches_of
 from automl_plugins.records.task_record import float_column, parameter_columns
 from automl_plugins.records.trial import violates
@@ -347,7 +348,8 @@ class Table:
         return len(self.losses)
 
     def __repr__(self) -> str:
-        return f"Table({self.name!r}, {len(self)} configurations of {len(self.space)} parameters)"
+        size = format_count(len(self), "configuration")
+        return f"Table({self.name!r}, {size} of {format_count(len(self.space), 'parameter')})"
 
     @property
     def best(self) -> float:

@@ -58,7 +58,8 @@ class BudgetComparison:
 
     def __repr__(self) -> str:
         at = "" if self.budget is None else f" at {format_number(self.budget)}"
-        return f"BudgetComparison({len(self.ranks)} methods on {len(self.scores)} tasks{at})"
+        tasks = format_count(len(self.scores), "task")
+        return f"BudgetComparison({len(self.ranks)} methods on {tasks}{at})"
 
     @property
     def groups(self) -> list[tuple[Hashable, ...]]:

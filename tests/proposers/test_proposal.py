@@ -357,7 +357,7 @@ def test_suggestions_that_differ_in_unused_parameters_are_copies(name: str) -> N
         ({"origin": "design"}, "Proposal(2 parameters by design)"),
         (
             {"origin": "model", "loss": 0.25, "n_rows": 7, "shares": {"a": 0.5}},
-            "Proposal(2 parameters by model, loss 0.25, 7 rows, 1 earlier tasks)",
+            "Proposal(2 parameters by model, loss 0.25, 7 rows, 1 earlier task)",
         ),
         ({"origin": "model", "n_diverged": 2}, "Proposal(2 parameters by model)"),
         ({"origin": "model", "n_infeasible": 2}, "Proposal(2 parameters by model)"),

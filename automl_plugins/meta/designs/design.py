@@ -12,6 +12,7 @@ from scipy.stats import qmc
 
 from automl_plugins._arguments import check_integer
 from automl_plugins.arrays import BoolArray, FloatArray
+from automl_plugins.formats import format_count
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.tasks import TaskDescription, describe_task
 from automl_plugins.records.trial import finite_or_none
@@ -86,8 +87,9 @@ class Design(Sequence[Suggestion]):
         return np.array([suggestion.score for suggestion in self.suggestions])
 
     def __repr__(self) -> str:
-        notes = f", {len(self.notes)} notes" if self.notes else ""
-        return f"Design({self.method!r}, {len(self)} configurations{notes}; print it to read them)"
+        notes = f", {format_count(len(self.notes), 'note')}" if self.notes else ""
+        size = format_count(len(self), "configuration")
+        return f"Design({self.method!r}, {size}{notes}; print it to read them)"
 
     def __str__(self) -> str:
         lines = [

@@ -405,14 +405,14 @@ def test_what_tells_nothing_is_left_out_and_said_so(log: pytest.LogCaptureFixtur
     told = "\n".join(r.message for r in log.records if r.levelno == logging.WARNING)
     for name, reason in (
         ("good", "the same study was given before"),
-        ("one", "1 complete trials"),
+        ("one", "1 complete trial of"),
         ("constant", "all its losses are 0"),
         ("empty", "0 complete trials"),
-        ("failing", "1 complete trials"),
+        ("failing", "1 complete trial of"),
         ("copied", "the same runs as good"),
     ):
         assert any(name in line and reason in line for line in told.splitlines()), name
-    with pytest.raises(ValueError, match="one: 1 complete trials"):
+    with pytest.raises(ValueError, match="one: 1 complete trial of"):
         TSTSampler(bad[:3])
 
 
