@@ -202,7 +202,8 @@ class Table:
         """A table from the finished trials of studies, run histories or trials of one problem.
 
         Pruned trials and trials at a lower budget are left out (they have no final loss). Trials
-        that failed or violate a constraint count as failed; ``notes`` say how many violate one.
+        that failed or violate a constraint count as failed; ``notes`` say how many violate one,
+        and whether some studies were maximised and others minimised.
 
         Args:
             studies: One study or several, of any framework with an adapter.
@@ -224,6 +225,11 @@ class Table:
         table = cls.from_frame(name=name, space=space, repeats=repeats, **known)
         if n := sum(map(violates, trials)):
             table._note(f"{n} of {len(trials)} trials violate a constraint: they count as failed.")
+        if len({search.maximized for search in searches}) > 1:
+            table._note(
+                "Some studies were maximised and others minimised, so they are on one scale only"
+                " if the others minimised the negated score."
+            )
         return table
 
     def digest(self) -> str:

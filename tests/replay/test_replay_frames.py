@@ -331,6 +331,16 @@ def test_several_studies_make_one_table() -> None:
         Table.from_studies(studies, name="t", repeats=None)
 
 
+def test_studies_of_both_directions_are_told() -> None:
+    studies = [optuna.create_study(direction=d) for d in ("minimize", "maximize")]
+    for study, x in zip(studies, (0.2, 0.4), strict=True):
+        study.enqueue_trial({"x": x})
+        study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
+    (note,) = Table.from_studies(studies, name="t").notes
+    assert note.startswith("Some studies were maximised and others minimised")
+    assert not Table.from_studies(studies[0], name="t").notes
+
+
 def test_steps_that_every_complete_trial_reported_are_the_learning_curves() -> None:
     study = optuna.create_study()
     for number, steps in enumerate([(1, 2, 3), (1, 3), (1,)]):
