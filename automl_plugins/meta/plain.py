@@ -21,6 +21,7 @@ from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.spaces.choices import DECODERS, ENCODERS
 from automl_plugins.spaces.values import choices_of, plain
 
+_MOST_BITS = 14_000  # of a whole number: Python writes no more than 4300 digits
 _DEPTH = 10  # of conditions: the time that ConfigSpace takes doubles with each further one
 
 PLAIN_TYPES = frozenset({str, int, float, bool, type(None)})
@@ -36,7 +37,7 @@ def plain_configuration(configuration: Mapping[str, Any], *, where: str) -> dict
     """Values by name as builtins; NaN is an inactive hyperparameter and left out.
 
     Errors call it ``where``: TypeError for a name that is not text, or a value that is neither
-    text, number, bool nor None, ValueError for an infinite value.
+    text, number, bool nor None, ValueError for an infinite value or an endless whole number.
     """
     found = {}
     for name, value in configuration.items():
@@ -54,6 +55,8 @@ def plain_configuration(configuration: Mapping[str, Any], *, where: str) -> dict
             if math.isinf(value):
                 raise ValueError(f"{where}: {name}={value} must be finite. {_INSTEAD}")
             continue
+        if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+            raise ValueError(f"{where}: {name} has too many digits, record it as a text or float.")
         found[str(name)] = value
     return found
 

@@ -154,6 +154,7 @@ def space_of_choices(*choices: Any) -> ConfigurationSpace:
         (runs_of([1]), TypeError, "is a list"),
         (runs_of(np.zeros(2)), TypeError, "is a ndarray"),
         (runs_of(float("inf")), ValueError, "x=inf must be finite"),
+        (runs_of(1, 10**4300), ValueError, "'iris', run 1: x has too many digits"),
         (runs_of(1, name=3), TypeError, "3 names a hyperparameter"),  # type: ignore[arg-type]
         (runs_of(1, meta_features={"n": np.inf}), ValueError, "n must be finite"),
         (runs_of(1, meta_features={"n": "many"}), TypeError, "must be a number"),
