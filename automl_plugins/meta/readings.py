@@ -243,7 +243,8 @@ def _to_numbers(
         values = [read(value) if isinstance(value, str) else value for value in values]
         numbers = np.array([to_number(value) for value in values], dtype=np.float64)
         for i in np.flatnonzero(np.isnan(numbers)):
-            if values[i] is not ABSENT:
+            # pandas' NA, compared with a text, is neither true nor false.
+            if values[i] is not ABSENT and kind_of(values[i]) != "missing":
                 numbers[i] = meaning(name, values[i], size)
         column.foreign[:] = np.isnan(numbers) & column.recorded
     numbers = read_no_limit(hyperparameter, numbers)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from ConfigSpace import (
     Categorical,
@@ -413,6 +414,15 @@ def test_counts_of_columns(recorded: list[Any], fractions: list[float]) -> None:
     space = space_of(OrdinalHyperparameter("max_features", [0.01, 0.1, 0.3, 1.0]))
     found = [0.1 if f == np.log2(100) / 100 else f for f in fractions]
     assert advised("max_features", recorded, space)[0] == pytest.approx(found)
+
+
+@pytest.mark.parametrize("name", ["max_features", "gamma", "max_depth"])
+def test_a_gap_of_a_nullable_column_means_nothing(name: str) -> None:
+    space = space_of(Float(name, (0.01, 1.0), default=0.5))
+    column = pd.array([pd.NA, 0.25], dtype="Float64")
+    vectors, keep, coverage, _ = aligned(space, *({name: value} for value in column))
+    assert keep.all() and coverage.imputed == {name: 1}
+    assert [found[name] for found in values(space, vectors)] == pytest.approx([0.5, 0.25])
 
 
 def test_counts_without_the_sizes_are_not_known() -> None:
