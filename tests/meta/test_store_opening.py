@@ -477,6 +477,25 @@ def test_stores_that_may_only_be_read(shared: Path) -> None:
                 path.chmod(0o644)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="rights are those of Unix")
+def test_a_link_to_a_store_that_may_only_be_read(shared: Path) -> None:
+    """What was written lately is beside the file, not beside the link."""
+    (shared / "team").mkdir()
+    (shared / "own").mkdir()
+    (shared / "own").chmod(0o777)
+    path, link = shared / "team" / "runs.db", shared / "own" / "runs.db"
+    link.symlink_to(path)
+    command = [sys.executable, "-c", AS_NOBODY.format(nobody=NOBODY), str(link)]
+    with MetaStore(path) as store:
+        store.add(record(n=30))
+        path.chmod(0o444)
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.stdout.splitlines()[::2] == ["30", "30"], done.stderr
+    path.chmod(0o666)  # the folder is not theirs still
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout.splitlines()[::2] == ["30", "30"], done.stderr
+
+
 def test_a_frozen_store_that_changes_is_read_again(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

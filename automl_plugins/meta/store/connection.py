@@ -302,7 +302,9 @@ if hasattr(os, "register_at_fork"):
 
 def is_frozen(path: Path) -> bool:
     """Whether this user may not write the file, which exists, or its folder."""
-    return path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+    if not path.exists():
+        return False
+    return not (os.access(path, os.W_OK) and os.access(path.resolve().parent, os.W_OK))
 
 
 def read_only(path: Path, timeout: float) -> sqlite3.Connection:
@@ -320,6 +322,7 @@ def read_only(path: Path, timeout: float) -> sqlite3.Connection:
 
 
 def _log_of(path: Path) -> Path:
+    path = path.resolve()  # it is not beside a link
     return path.with_name(f"{path.name}-wal")
 
 
