@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
+from ConfigSpace.exceptions import ForbiddenValueError
 from ConfigSpace.hyperparameters import CategoricalHyperparameter, Constant, Hyperparameter
+from ConfigSpace.types import NotSet
 
 from automl_plugins.spaces.choices import DECODERS, ENCODERS, categorical
 from automl_plugins.spaces.ranges import float_range, integer_range
-from automl_plugins.spaces.restriction import Range, domain_of
+from automl_plugins.spaces.restriction import Range, domain_of, narrow
 from automl_plugins.spaces.values import (
     are_identical,
     choices_of,
@@ -57,7 +60,16 @@ def unite(spaces: Iterable[ConfigurationSpace]) -> ConfigurationSpace:
         ]
         common["conditions"] += _in_all(of_child)
     common["forbiddens"] = _in_all([known["forbiddens"] for _, known in written])
-    return ConfigurationSpace.from_serialized_dict(common, DECODERS)
+    try:
+        return ConfigurationSpace.from_serialized_dict(deepcopy(common), DECODERS)
+    except ForbiddenValueError:
+        # What all of them forbid are not the defaults of the first, but may be those of the union.
+        moved = ConfigurationSpace()
+        for name in names:
+            hp = distinct[0].get(name)
+            moved.add(narrow(merged[name], default=hp.default_value if hp else NotSet))
+        common["hyperparameters"] = moved.to_serialized_dict(ENCODERS)["hyperparameters"]
+        return ConfigurationSpace.from_serialized_dict(common, DECODERS)
 
 
 def _in_all(lists: list[list[Any]]) -> list[Any]:

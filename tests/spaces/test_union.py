@@ -8,6 +8,7 @@ from ConfigSpace import (
     ConfigurationSpace,
     EqualsCondition,
     Float,
+    ForbiddenAndConjunction,
     ForbiddenEqualsClause,
     Integer,
 )
@@ -76,3 +77,16 @@ def test_conditions_hold_where_all_agree() -> None:
     found = union(a, conditional("x", when="b"))
     assert {n for n in found if found.parents_of[n]} == {"y"}
     assert not found.forbidden_clauses
+
+
+def test_the_defaults_of_the_union_are_allowed() -> None:
+    a, b = ConfigurationSpace({"x": (0, 12)}), ConfigurationSpace({"x": (0, 20), "z": (0.0, 1.0)})
+    a.add(Categorical("p", ["l1", "l2"], default="l2"), Categorical("s", ["lbfgs", "saga"]))
+    b["x"].default_value = 3
+    b.add(Categorical("p", ["l1", "none"], default="none"), Categorical("s", ["lbfgs", "saga"]))
+    for space in (a, b):
+        p, s = ForbiddenEqualsClause(space["p"], "l1"), ForbiddenEqualsClause(space["s"], "lbfgs")
+        space.add(ForbiddenAndConjunction(p, s), ForbiddenEqualsClause(space["x"], 10))
+    found = union(a, b)
+    assert dict(found.get_default_configuration()) == {"x": 6, "z": 0.5, "p": "l2", "s": "lbfgs"}
+    assert len(found.forbidden_clauses) == 2
