@@ -158,6 +158,9 @@ def test_known_meanings_become_numbers() -> None:
     vectors, keep, _, _ = aligned(space, *rows, size=DataSize(100, 25))
     got = [v["max_features"] for v in values(space, vectors)]
     assert got == pytest.approx([0.2, 0.3, 1.0]) and keep.all()
+    counts = space_of(Integer("max_features", (1, 50)))
+    vectors, keep, _, _ = aligned(counts, *rows, size=DataSize(100, 25))
+    assert [v["max_features"] for v in values(counts, vectors)] == [5, 8, 25] and keep.all()
     # without the number of features nobody can tell
     _, keep, _, _ = aligned(space, *rows)
     assert keep.tolist() == [False, True, True]

@@ -241,6 +241,14 @@ def test_a_loss_far_from_all_others_leaves_shares() -> None:
     allowed = np.arange(len(Y)) >= 3
     shares = recommender.next([0, 1, 2], np.array([0.1, 0.2, 1e300]), [], allowed).shares
     assert 0.0 < shares.sum() <= 1.0
+    # Together they are the part of the variance that the observed losses leave.
+    losses, conditioned = np.array([0.1, 0.4, 0.2]), model.conditioned()
+    shares = recommender.next([0, 1, 2], losses, [], allowed).shares
+    for row in range(3):
+        conditioned.observe(row)
+    _, std = conditioned.scaled_posterior(losses, *conditioned.scale(losses))
+    left = np.mean(std**2) / np.mean(model.prior_variance)
+    assert shares.sum() == pytest.approx(left) and left < 0.95
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

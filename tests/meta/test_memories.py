@@ -27,7 +27,7 @@ from automl_plugins.meta import (
 from automl_plugins.meta.bundled_memories import HYPERPARAMETERS, LEARNERS, METRICS, REGRESSIONS
 from automl_plugins.meta.memories import AlignedMemory, TaskMemory
 from automl_plugins.meta.recognition import RecognisedMemory, recognise, task_memory
-from automl_plugins.meta.sources import open_memory, read_memory
+from automl_plugins.meta.sources import names_of, open_memory, read_memory
 from automl_plugins.meta.warm_start import advise
 from automl_plugins.records.history import History
 from automl_plugins.records.trial import Status
@@ -540,6 +540,14 @@ def test_memories_of_several_algorithms_serve_a_search_among_them() -> None:
             for record in learners[suggested["algorithm"]].records()
             for run in record.configurations
         )
+
+
+def test_a_bundled_memory_in_use_leaves_out_further_tasks() -> None:
+    space = VectorSpace(bundled("knn").space)
+    memory = RecognisedMemory()
+    first, *others = names_of(memory.on(space))
+    assert names_of(memory.without({first}).on(space)) == tuple(others)
+    assert names_of(memory.on(space)) == (first, *others)
 
 
 def test_a_memory_of_nothing_else_is_none(caplog: pytest.LogCaptureFixture) -> None:

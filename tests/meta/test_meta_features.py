@@ -467,6 +467,9 @@ class TestLearners:
             got = learners.extra_errors(np.array([n]), np.array([e]), confidence)
             assert got[0] == pytest.approx(n * u - e, rel=1e-6)
 
+            none_right = learners.extra_errors(np.array([n]), np.array([n]), confidence)
+            assert none_right[0] == 0.0
+
         # without errors: with probability C, n rows show none at a rate of u: (1 - u)^n = C
         rows = np.array([6.0, 9.0])
         got = learners.extra_errors(rows, np.zeros(2), confidence)

@@ -82,6 +82,14 @@ def test_an_undescribed_task_gets_the_mean_over_tasks() -> None:
         np.testing.assert_allclose(
             learner.predict(vectors, nothing), np.mean(by_task, axis=0), atol=1e-12
         )
+    # Tasks that are described alike count as often as there are such tasks.
+    one, *others = data.records()
+    twin = others[0].described(meta_features=one.meta_features)
+    learner = MetaLearner(n_trees=30).fit(MetaDataset.from_records([one, twin, *others[1:]]))
+    by_task[:2] = [learner.predict(vectors, one.meta_features)] * 2
+    by_task[2:] = [learner.predict(vectors, task.meta_features) for task in data.tasks[2:]]
+    assert not np.allclose(by_task[1], by_task[2])
+    np.testing.assert_allclose(learner.predict(vectors, None), np.mean(by_task, axis=0))
 
 
 def test_it_repeats_itself_and_pickles() -> None:

@@ -45,6 +45,7 @@ def test_models_see_a_bounded_number_of_rows_the_best_half_among_them() -> None:
     assert len({*rows.tolist()}) == 20 and set(range(1, 20, 2)) <= set(rows.tolist())
     assert odd[rows].all() and (np.diff(rows) > 0).all()
     rng = np.random.default_rng(0)
+    assert len({*choose_rows(targets, all_rows, 90, rng).tolist()}) == 90
     assert np.array_equal(choose_rows(targets, all_rows, 200, rng), np.arange(100))
     assert np.array_equal(choose_rows(targets, odd, None, rng), np.arange(1, 100, 2))
 

@@ -343,10 +343,12 @@ def test_what_is_not_cut_stays_and_weights_follow_their_categories() -> None:
 def test_distributions_of_integers() -> None:
     normal = NormalIntegerHyperparameter("n", mu=5, sigma=3, lower=0, upper=20)
     narrow = NormalIntegerHyperparameter("m", mu=0, sigma=1, lower=0, upper=3)
+    flat = NormalIntegerHyperparameter("f", mu=5, sigma=1000, lower=0, upper=20)
     beta = BetaIntegerHyperparameter("b", alpha=2, beta=5, lower=1, upper=30)
     log_normal = NormalIntegerHyperparameter("l", mu=5, sigma=3, lower=1, upper=99, log=True)
     assert pieces(normal, 2) == [Range(0, 5), Range(6, 20)]
     assert pieces(narrow, 3) == [Range(0, 0), Range(1, 1), Range(2, 3)]
+    assert pieces(flat, 3) == [Range(0, 6), Range(7, 13), Range(14, 20)]
     assert pieces(beta, 2) == [Range(1, 8), Range(9, 30)]
     assert pieces(log_normal, 2) == [Range(1, 7), Range(8, 99)]
     space = ConfigurationSpace()

@@ -24,6 +24,7 @@ from automl_plugins.spaces.ranges import (
     float_range,
     integer_range,
     multiples_on_a_log_scale,
+    part_of,
 )
 from automl_plugins.spaces.scales import LogScale, Steps
 from automl_plugins.spaces.values import to_values, to_vector
@@ -249,6 +250,20 @@ def test_quantiles_are_those_of_configspaces_integers(low: int, high: int) -> No
     u = np.array([0.0, 0.1, 0.25, 0.5, 0.5 + 1e-9, 0.75, 1.0 - 1e-9])
     exact, rounded = (column.quantile(0, u) for column in columns)
     np.testing.assert_allclose(exact, rounded)
+
+
+@pytest.mark.parametrize(
+    ("whole", "low", "high", "default"),
+    [
+        (integer_range("x", -(2**62), 2**62), 0, 9, 2),
+        (float_range("x", 1e-14, 1.0, log=True), 0.25, 1.0, 0.375),
+    ],
+)
+def test_a_part_that_configspace_can_hold_keeps_its_default(
+    whole: Any, low: float, high: float, default: float
+) -> None:
+    part = part_of(whole, low, high, default)
+    assert type(part) is not type(whole) and part.default_value == default
 
 
 @pytest.mark.parametrize(
