@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from automl_plugins.spaces.choices import categorical
-from automl_plugins.spaces.values import find, is_same_space, same, to_values
+from automl_plugins.spaces.ranges import stepped_range
+from automl_plugins.spaces.scales import Steps
+from automl_plugins.spaces.values import ABSENT, find, is_same_space, reader, same, to_values
 
 NAN = math.nan
 
@@ -204,6 +206,15 @@ def test_json_keeps_what_a_value_stands_for(choices: list[Any]) -> None:
         read = json.loads(json.dumps(choice))
         found = find(choices, read)
         assert found is not None and same(choices[found], choice)
+
+
+def test_recorded_steps_are_read_as_numbers_of_their_kind() -> None:
+    real = stepped_range("x", Steps(0.0, 0.25, 5, is_integer=False))
+    whole = stepped_range("n", Steps(0, 5, 3))
+    found = [reader(real)(value) for value in (0.75, 1, "0.25", 0.3)]
+    assert found[:3] == [0.75, 1.0, 0.25] and found[3] is ABSENT
+    assert [reader(whole)(value) for value in (5, 5.0)] == [5, 5]
+    assert [type(reader(h)(1 if h is real else 5.0)) for h in (real, whole)] == [float, int]
 
 
 def test_categories_of_vectors_are_the_choices_themselves() -> None:

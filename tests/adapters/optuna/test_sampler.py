@@ -729,6 +729,21 @@ def test_a_study_with_the_id_of_a_deleted_one_is_another(direction: Any, tmp_pat
     assert found[0] == found[1]
 
 
+def test_the_independent_sampler_hears_of_every_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = optuna.samplers.RandomSampler(seed=0)
+    heard: list[Any] = []
+    monkeypatch.setattr(own, "before_trial", lambda study, trial: heard.append(trial.number))
+    monkeypatch.setattr(
+        own, "after_trial", lambda study, trial, state, values: heard.append((state, values))
+    )
+    monkeypatch.setattr(own, "reseed_rng", lambda: heard.append("reseed"))
+    sampler = GBQRSampler(independent_sampler=own, seed=0)
+    search(sampler, lambda t: t.suggest_float("x", 0, 1) * 0.0, 2)
+    sampler.reseed_rng()
+    complete = (TrialState.COMPLETE, [0.0])
+    assert heard == [0, complete, 1, complete, "reseed"]
+
+
 def test_the_independent_sampler_of_another_warns_of_nothing(
     log: pytest.LogCaptureFixture,
 ) -> None:
