@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
-from ConfigSpace.exceptions import ForbiddenValueError
+from ConfigSpace.exceptions import ActiveHyperparameterNotSetError, ForbiddenValueError
 from ConfigSpace.hyperparameters import CategoricalHyperparameter, Constant, Hyperparameter
 from ConfigSpace.types import NotSet
 
@@ -62,8 +62,9 @@ def unite(spaces: Iterable[ConfigurationSpace]) -> ConfigurationSpace:
     common["forbiddens"] = _in_all([known["forbiddens"] for _, known in written])
     try:
         return ConfigurationSpace.from_serialized_dict(deepcopy(common), DECODERS)
-    except ForbiddenValueError:
-        # What all of them forbid are not the defaults of the first, but may be those of the union.
+    except (ActiveHyperparameterNotSetError, ForbiddenValueError):
+        # The clauses of all of them allow the defaults of the first. Those of the union may be
+        # forbidden, or make a parent inactive whose child needs another value than one.
         moved = ConfigurationSpace()
         for name in names:
             hp = distinct[0].get(name)

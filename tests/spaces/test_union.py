@@ -11,6 +11,7 @@ from ConfigSpace import (
     ForbiddenAndConjunction,
     ForbiddenEqualsClause,
     Integer,
+    NotEqualsCondition,
 )
 from ConfigSpace.hyperparameters import Constant, OrdinalHyperparameter
 from proposing import conditional
@@ -90,3 +91,11 @@ def test_the_defaults_of_the_union_are_allowed() -> None:
     found = union(a, b)
     assert dict(found.get_default_configuration()) == {"x": 6, "z": 0.5, "p": "l2", "s": "lbfgs"}
     assert len(found.forbidden_clauses) == 2
+
+    # ConfigSpace refuses a "not equal" whose parent is inactive where all have their defaults.
+    c, d = (ConfigurationSpace({"p": (1, 4), "x": (0.0, 1.0)}) for _ in range(2))
+    for space, choices in ((c, ["a", "b"]), (d, ["a", "b", "c"])):
+        space.add(kind := Categorical("k", choices, default="b"))
+        space.add(EqualsCondition(space["p"], kind, "b"))
+        space.add(NotEqualsCondition(space["x"], space["p"], 1))
+    assert union(c, d).get_default_configuration()["k"] == "b"
