@@ -225,6 +225,16 @@ def test_held_values_are_kept() -> None:
     assert all(p["i"] == 1 for p in params(study)[15:])
 
 
+def test_held_values_may_repeat_what_was_tried() -> None:
+    study = run(even(inner=RandomSampler), 6)
+    for _ in range(2):
+        study.enqueue_trial({"algorithm": "four", "i": 1})
+    study.optimize(grid, n_trials=2)
+    held = [p for p in params(study) if p.get("i") == 1]
+    assert len(held) == 4 and distinct(held) == 2 and params(study)[6:] == held[2:]
+    assert distinct([p for p in params(study) if p["algorithm"] == "four"]) == 3  # of four
+
+
 def test_large_and_continuous_arms_are_left_to_their_sampler() -> None:
     def objective(trial: optuna.Trial) -> float:
         if trial.suggest_categorical("algorithm", ["large", "real"]) == "large":

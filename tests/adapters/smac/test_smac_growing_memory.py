@@ -198,6 +198,7 @@ def test_meta_features_with_which_there_was_nothing_to_compare(tmp_path: Path) -
     trials = search(made(tmp_path, **undescribed))
     assert search(made(tmp_path, LATE, **given))[:3] == trials
     search(made(tmp_path / "described", **given))
+    assert len(made(tmp_path / "described", LATE, **given).runhistory) == 3
     with pytest.raises(RuntimeError, match="stopped by the user"):
         made(tmp_path / "described", LATE, **given | {"meta_features": {"NumberOfInstances": 9}})
 
