@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from typing import Any
 
@@ -33,7 +34,8 @@ def unite(spaces: Iterable[ConfigurationSpace]) -> ConfigurationSpace:
     the child is always active; a forbidden clause stays if all spaces have it.
 
     Raises:
-        ValueError: If a hyperparameter is a number in one space and a category in another.
+        ValueError: If a hyperparameter is a number in one space and a category in another, or no
+            defaults of the spaces are allowed in the union.
     """
     distinct: list[ConfigurationSpace] = []
     for space in spaces:
@@ -60,17 +62,19 @@ def unite(spaces: Iterable[ConfigurationSpace]) -> ConfigurationSpace:
         ]
         common["conditions"] += _in_all(of_child)
     common["forbiddens"] = _in_all([known["forbiddens"] for _, known in written])
-    try:
-        return ConfigurationSpace.from_serialized_dict(deepcopy(common), DECODERS)
-    except (ActiveHyperparameterNotSetError, ForbiddenValueError):
-        # The clauses of all of them allow the defaults of the first. Those of the union may be
-        # forbidden, or make a parent inactive whose child needs another value than one.
-        moved = ConfigurationSpace()
-        for name in names:
-            hp = distinct[0].get(name)
-            moved.add(narrow(merged[name], default=hp.default_value if hp else NotSet))
-        common["hyperparameters"] = moved.to_serialized_dict(ENCODERS)["hyperparameters"]
-        return ConfigurationSpace.from_serialized_dict(common, DECODERS)
+    # Defaults of the union may be forbidden, or make a parent inactive whose child needs another
+    # value than one. Those of the spaces rarely are, as these have the same clauses.
+    for known in ({}, *distinct):
+        own = ConfigurationSpace()
+        for name, hp in merged.items():
+            own.add(narrow(hp, default=known[name].default_value if name in known else NotSet))
+        common["hyperparameters"] = own.to_serialized_dict(ENCODERS)["hyperparameters"]
+        with suppress(ActiveHyperparameterNotSetError, ForbiddenValueError):
+            return ConfigurationSpace.from_serialized_dict(deepcopy(common), DECODERS)
+    raise ValueError(
+        "The clauses that all recorded spaces have allow no default of them in their union. Pass"
+        " the space that the runs should be aligned to."
+    )
 
 
 def _in_all(lists: list[list[Any]]) -> list[Any]:

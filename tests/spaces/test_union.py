@@ -99,3 +99,17 @@ def test_the_defaults_of_the_union_are_allowed() -> None:
         space.add(EqualsCondition(space["p"], kind, "b"))
         space.add(NotEqualsCondition(space["x"], space["p"], 1))
     assert union(c, d).get_default_configuration()["k"] == "b"
+
+
+def test_defaults_of_any_of_the_spaces_may_be_those_of_the_union() -> None:
+    """Where a parameter is inactive by default, its own default may be forbidden."""
+
+    def needing(kind: str, default: str) -> ConfigurationSpace:
+        space = ConfigurationSpace({"k": ["a", "b", "c"]})
+        space.add(x := Categorical("x", ["p", "q"], default=default))
+        space.add(EqualsCondition(x, space["k"], kind), ForbiddenEqualsClause(x, "p"))
+        return space
+
+    assert union(needing("b", "p"), needing("c", "q"))["x"].default_value == "q"
+    with pytest.raises(ValueError, match="Pass the space"):
+        union(needing("b", "p"), needing("c", "p"))
