@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from inspect import getfullargspec
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar, Unpack, cast
 
 from ConfigSpace import Configuration
 from smac import HyperparameterOptimizationFacade, Scenario
@@ -138,6 +138,11 @@ class GBQRFacade(Facade):
             self._take_own(parts, ["initial_design", *_MODEL_PARTS], scenario)
             _complete(parts, scenario)
         super().__init__(scenario, target_function, **parts | {"config_selector": selector})
+
+    def optimize(self, *, data_to_scatter: dict[str, Any] | None = None) -> Configuration:
+        """Evaluate trials until the budget is spent; the best configuration, as in SMAC."""
+        # Of one objective there is one best; SMAC's type allows for several.
+        return cast(Configuration, super().optimize(data_to_scatter=data_to_scatter))
 
     def explain(self, config: Configuration) -> Explanation:
         """Why a configuration was tried, see ``ProposerConfigSelector.explain``.

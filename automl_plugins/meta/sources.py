@@ -41,10 +41,38 @@ class Store(Protocol):
         ...
 
 
+class HasTrials(Protocol):
+    """A search that has its trials."""
+
+    @property
+    def trials(self) -> Any:
+        """All trials."""
+        ...
+
+
+class HasStudies(Protocol):
+    """A storage of searches."""
+
+    def get_all_studies(self) -> Any:
+        """All searches."""
+        ...
+
+
+class HasRuns(Protocol):
+    """A search that has a run history."""
+
+    @property
+    def runhistory(self) -> Any:
+        """All runs."""
+        ...
+
+
+#: One search alone, or a storage of several, of any framework.
+Source = TaskRecord | HasTrials | HasStudies | HasRuns
 #: A memory: aligned or not, in a database, its path or address, sources of any framework (see
 #: ``read_source``), or the name of a bundled one.
 #: For a search also ``"auto"``, see ``RecognisedMemory``.
-Memory = MetaDataset | Store | Iterable[Any] | str | os.PathLike[str]
+Memory = MetaDataset | Store | Source | Iterable[Any] | str | os.PathLike[str]
 Known = MetaDataset | list[TaskRecord]
 AUTO = "auto"  # as a memory: the bundled one of the learner that is recognised
 

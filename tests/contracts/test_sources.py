@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 import optuna
@@ -17,10 +17,11 @@ from automl_plugins.adapters.optuna import TSTSampler, enqueue_initial_design, e
 from automl_plugins.adapters.optuna._sources import read_known, read_sources
 from automl_plugins.adapters.smac import AutoFacade, MetaInitialDesign
 from automl_plugins.adapters.smac._private import quiet
-from ConfigSpace import ConfigurationSpace
+from ConfigSpace import Configuration, ConfigurationSpace
 from hyperopt import Trials, hp, rand
 from hyperopt_runs import explanation, minimise
 from optuna.distributions import FloatDistribution
+from optuna.storages import BaseStorage
 from optuna.storages.journal import JournalFileBackend
 from smac import RandomFacade, Scenario
 
@@ -147,6 +148,28 @@ def test_every_place_is_read_everywhere(
 ) -> None:
     memory, names = places[place]
     assert DOORS[door](memory) == names
+
+
+def fits(source: type, kind: Any) -> bool:
+    """Whether a type checker takes objects of a class for those of a class or protocol."""
+    members = [name for name in vars(kind) if not name.startswith("_")]
+    if getattr(kind, "_is_protocol", False):
+        return all(hasattr(source, name) for name in members)
+    return issubclass(source, get_origin(kind) or kind)
+
+
+@pytest.mark.parametrize("source", [optuna.Study, BaseStorage, AutoFacade, TaskRecord, MetaStore])
+@pytest.mark.parametrize(
+    "door", [enqueue_initial_design, MetaInitialDesign.__init__, AutoFacade.__init__]
+)
+def test_one_alone_has_the_type_of_a_memory(door: Callable[..., Any], source: type) -> None:
+    kinds = get_args(get_type_hints(door)["memory"])
+    assert any(fits(source, kind) for kind in kinds)
+    assert not any(fits(int, kind) for kind in kinds)
+
+
+def test_a_facade_has_one_best_configuration() -> None:
+    assert get_type_hints(AutoFacade.optimize)["return"] is Configuration
 
 
 # --- what is learnt ---------------------------------------------------------------------------
