@@ -292,6 +292,11 @@ FOREST, LIGHTGBM, XGBOOST = (
         ({"C": ANY, "kernel": ["rbf", "linear"]}, "svm"),
         ({"C": ANY, "kernel": ["linear", "cosine"]}, None),  # other words
         ({"max_features": ["sqrt", "log2"], "min_samples_leaf": (1, 9)}, None),  # words, numbers
+        # of the library, but not recorded
+        ({"num_leaves": (4, 64), "max_depth": (2, 9), "max_bin": (15, 255)}, None),
+        # a choice counts by one recorded option
+        ({"max_features": ["sqrt", "log2"], "criterion": BOTH, "bootstrap": BOTH}, None),
+        ({"min_samples_leaf": (1, 9), "criterion": ["gini", "x"]}, "random_forest"),
         # of random forests or of histogram boosting
         ({"max_features": ANY, "min_samples_leaf": (1, 9)}, None),
         ({"max_features": ANY, "min_samples_leaf": (1, 9), "bootstrap": BOTH}, FOREST),
