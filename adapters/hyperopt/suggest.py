@@ -57,6 +57,10 @@ class _WithOptions(partial[Any]):
     def __call__(self, /, *args: Any, **keywords: Any) -> Any:
         return super().__call__(*_by_position(args, keywords), **keywords)
 
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={describe(value)}" for name, value in self.keywords.items())
+        return f"<suggest function {self.func.__name__}({shown})>"
+
 
 class Algorithm(Generic[P]):
     """The suggest function of a method, whose options are the arguments of its class.

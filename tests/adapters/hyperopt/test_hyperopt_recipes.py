@@ -346,6 +346,12 @@ def test_nothing_is_searched_where_the_space_cannot_be_translated() -> None:
 # --- options ----------------------------------------------------------------------------------
 
 
+def test_an_algorithm_with_options_shows_them_in_one_short_line() -> None:
+    algorithm = auto(X=np.zeros((40, 13)), y=np.arange(40), seed=1)
+    shown = "<suggest function auto(X=<ndarray>, y=<ndarray>, seed=1)>"
+    assert repr(algorithm) == repr(pickle.loads(pickle.dumps(algorithm))) == shown
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
