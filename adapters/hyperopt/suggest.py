@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary, ref
 
 from hyperopt import Domain, Trials
 
-from automl_plugins._arguments import describe, document_arguments, refuse_foreign
+from automl_plugins._arguments import describe, document_arguments, hint_of_seed, refuse_foreign
 from automl_plugins.streams import Streams
 
 from ._private import replace_documents
@@ -155,7 +155,7 @@ class Algorithm(Generic[P]):
             raise TypeError(
                 f"{self.name} takes its options by keyword, as in"
                 f" algo={self.name}({example}={describe(args[0])}): its options are"
-                f" {', '.join(self._options)}."
+                f" {', '.join(self._options)}.{hint_of_seed(args[0])}"
             )
         here = {o: f"here it is {n}=" for o, n in _CALLED_HERE.items() if n in self._options}
         refuse_foreign(self.name, options, self._options, here)

@@ -360,6 +360,7 @@ def test_an_algorithm_with_options_shows_them_in_one_short_line() -> None:
             r"auto takes its options by keyword, .*=auto\(memory='lightgbm'\)",
         ),
         (lambda: gbqr(0.2), r"gbqr\(alpha=0.2\): its options are alpha, n_models"),
+        (lambda: auto(3), r"seed\. A seed is given by its name: seed=3\."),
         (lambda: surrogate("random_forest"), r"surrogate\(surrogate='random_forest'\)"),
         (lambda: tst({"a": Trials()}, "b"), r"tst\(memory=<dict of 1>\)"),
     ],
