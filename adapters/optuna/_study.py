@@ -92,7 +92,7 @@ class StudyReader:
 
     _reading: Reading
     _has_cost: bool  # whether a finished trial has the user attribute of ``cost``
-    _conditions: tuple[int, list[Rule], set[str]]
+    _conditions: Newest[tuple[list[Rule], set[str]]]
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ class StudyReader:
     def _forget(self) -> None:
         """Forget all that was read of the trials."""
         self._reading, self._has_cost = Reading(), False
-        self._conditions = (-1, [], set())
+        self._conditions = Newest()
 
     def _read(self, trial: FrozenTrial) -> StudyTrial:
         """Read a trial; add proposed values that a running or failed one has not asked for."""
@@ -234,25 +234,28 @@ class StudyReader:
         # Inferred only when models are fitted anyway, as a new space is a new key for all of them.
         # So workers that have read a few trials more or less infer the same.
         n = refit_point(len(view.columns))
-        if self._conditions[0] != n:
-            rows = view.columns.trials[:n]
-            complete = [i for i, row in enumerate(rows) if row.status == Status.COMPLETE]
-            recent = complete[-_RULE_TRIALS:]
-            values = {name: view.columns.values(name)[recent] for name in view.distributions}
-            rules = self._foresight.rules(values, view.distributions)
-            rules = explain_by_stopped(rows[-_RULE_TRIALS:], view.distributions, rules)
-            # A name that was asked for needs no foresight: its own trials say when it is active.
-            expected = view.expected.keys() - view.asked.keys()
-            # Names that the user has declared stay, asked for or not.
-            own = view.columns.distributions.keys() - self._declared.keys()
-            # Of all complete trials: those in which one name replaced another may be old.
-            every = {name: view.columns.values(name)[complete] for name in own}
-            abandoned = find_abandoned(every, rules, own)
-            self._conditions = n, rules, find_refuted(values, rules, expected) | abandoned
-        n, rules, gone = self._conditions
+        # A range that moves is no parent, and the order of choices may differ from the expected.
+        key = n, view.columns.moving, view.expected.keys() - view.asked.keys()
+        rules, gone = self._conditions.get(key, lambda: self._infer(view, n))
         # A name that is asked for again is back at once, not at the next point.
         again = (row.distributions.keys() for row in view.columns.trials[n:] if gone)
         return rules, gone.difference(*again)
+
+    def _infer(self, view: View, n: int) -> tuple[list[Rule], set[str]]:
+        rows = view.columns.trials[:n]
+        complete = [i for i, row in enumerate(rows) if row.status == Status.COMPLETE]
+        recent = complete[-_RULE_TRIALS:]
+        values = {name: view.columns.values(name)[recent] for name in view.distributions}
+        rules = self._foresight.rules(values, view.distributions)
+        rules = explain_by_stopped(rows[-_RULE_TRIALS:], view.distributions, rules)
+        # A name that was asked for needs no foresight: its own trials say when it is active.
+        expected = view.expected.keys() - view.asked.keys()
+        # Names that the user has declared stay, asked for or not.
+        own = view.columns.distributions.keys() - self._declared.keys()
+        # Of all complete trials: those in which one name replaced another may be old.
+        every = {name: view.columns.values(name)[complete] for name in own}
+        abandoned = find_abandoned(every, rules, own)
+        return rules, find_refuted(values, rules, expected) | abandoned
 
     def left_out(self, view: View) -> set[str]:
         """Names left out of the space unless asked for; logs those that trials have asked for."""

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import optuna
 import pytest
 from automl_plugins.adapters.optuna._foresight import (
     Foresight,
@@ -13,6 +14,7 @@ from automl_plugins.adapters.optuna._foresight import (
     find_abandoned,
     find_refuted,
 )
+from automl_plugins.adapters.optuna._study import StudyReader
 from automl_plugins.adapters.optuna.space import infer_rules, value_in
 from automl_plugins.adapters.optuna.trials import StudyTrial
 from hypothesis import given
@@ -23,6 +25,7 @@ from optuna.distributions import (
     FloatDistribution,
     IntDistribution,
 )
+from optuna.trial import TrialState, create_trial
 
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces.conditions import Rule
@@ -61,6 +64,17 @@ def test_choices_are_matched_by_value_not_by_place() -> None:
     assert Foresight(SPACE, EARLIER).rules(own(), other) == [Rule("x", "kind", "in", (1.0,))]
     only_b = SPACE | {"kind": CategoricalDistribution(["b", "d"])}  # rows of "a" tell nothing
     assert Foresight(SPACE, EARLIER).rules(own(), only_b) == []
+
+
+def test_a_condition_is_of_the_choices_in_the_order_of_the_first_trial() -> None:
+    study = optuna.create_study()
+    reader = StudyReader(study, None, {}, {}, Foresight(SPACE, EARLIER))
+    waiting = create_trial(state=TrialState.WAITING)
+    for _ in range(2):  # before the trial asks, and while it runs
+        space = reader.space(reader.view(study, waiting), {}).vectors.space
+        (condition,) = space.conditions
+        assert condition.value == ["a"]
+        study.ask().suggest_categorical("kind", ["c", "b", "a"])
 
 
 def test_trials_extend_conditions_and_refute_them() -> None:

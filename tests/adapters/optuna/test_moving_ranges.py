@@ -191,6 +191,23 @@ def test_a_thread_that_does_not_know_yet_that_a_range_moves() -> None:
     assert reader.history(view, union).vectors[:, 0] == pytest.approx([0.1] * 5)
 
 
+def test_a_range_that_begins_to_move_is_no_parent_any_more() -> None:
+    """Conditions were inferred from 64 trials, and are again after 66."""
+    study = optuna.create_study()
+    reader = StudyReader(study, None, {}, {})
+    for i, high in enumerate([*[6] * 61, 7, 8, 9, 10]):
+        params: dict[str, float] = {"n": i % 6 + 1}
+        ranges: dict[str, BaseDistribution] = {"n": IntDistribution(1, high)}
+        if i % 6 >= 3:
+            params["c"], ranges["c"] = 0.5, FloatDistribution(0, 1)
+        study.add_trial(create_trial(value=0.0, params=params, distributions=ranges))
+        view = reader.view(study, create_trial(state=TrialState.WAITING))
+        space = reader.space(view, {}).vectors.space
+        if i >= 4:
+            assert bool(space.conditional_hyperparameters) == (i < 64)
+    assert view.columns.moving == {"n"}
+
+
 def test_decided_values_are_kept() -> None:
     study = search(GBQRSampler(seed=0), dependent, 12)
     study.enqueue_trial({"second": 1, "first": 7})
