@@ -2,7 +2,7 @@
 
 A range moves if it depends on other parameters, as in ``suggest_int("b", 1, a)``, or if a name has
 another range in each branch: ``StudyColumns.moving`` has the names. Models learn the position in
-such a range, not the value.
+such a range, not the value. A memory has values only, which say nothing there.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from optuna.distributions import (
 from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.design import apportion, stratified_value
 from automl_plugins.records.trial import Status
+from automl_plugins.spaces import ranges
 from automl_plugins.spaces.choices import categorical, one_of, ordered
 from automl_plugins.spaces.conditions import Rule, as_condition
-from automl_plugins.spaces.ranges import stepped_range
 from automl_plugins.spaces.values import index_of
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams, code_of
@@ -84,9 +84,11 @@ class UnionSpace:
         if (steps := steps_of(distribution)) is not None:
             if steps.n == 1:
                 return Constant(name, steps.value(0))
-            return stepped_range(name, steps.steps)
+            return ranges.stepped_range(name, steps.steps)
         if not isinstance(distribution, CategoricalDistribution):
-            return range_of(name, distribution)
+            made = range_of(name, distribution)
+            made.meta = ranges.POSITION if distribution is POSITION else None
+            return made
         make = ordered if name in self._ordered else categorical
         _, first = np.unique(self._codes[name], return_index=True)
         return make(name, [distribution.choices[i] for i in first])

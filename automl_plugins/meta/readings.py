@@ -33,7 +33,7 @@ from automl_plugins.meta.units import (
     without_no_limit,
 )
 from automl_plugins.records.task_record import TaskRecord
-from automl_plugins.spaces.ranges import scale_of
+from automl_plugins.spaces.ranges import POSITION, scale_of
 from automl_plugins.spaces.scales import LinearScale, Steps
 from automl_plugins.spaces.values import (
     ABSENT,
@@ -151,6 +151,8 @@ def _fill(
     of_range: bool,
     apart: float,
 ) -> None:
+    if hyperparameter.meta == POSITION:
+        return  # nobody has recorded positions
     values = read_switch(hyperparameter, values)
     if isinstance(hyperparameter, Constant):
         _fill_constant(column, hyperparameter, values)

@@ -21,7 +21,7 @@ Integers are those that 64-bit floats can hold: optimisers keep them as such. Se
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -51,6 +51,8 @@ from automl_plugins.spaces.scales import (
     scale_of_integers,
 )
 
+#: ``meta`` of a hyperparameter that is the position, 0 to 1, in a range that depends on others.
+POSITION: Final[Mapping[Hashable, Any]] = {"is_position": True}
 _HARDLY = 1e-10  # share of the range, far below the difference of any two evaluations
 _ROUNDABLE = 1e295  # larger numbers overflow when ConfigSpace rounds them: it multiplies by 10^13
 

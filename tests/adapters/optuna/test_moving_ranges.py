@@ -22,7 +22,7 @@ from automl_plugins.adapters.optuna._union import POSITION, position_of, value_a
 from automl_plugins.adapters.optuna.trials import StudyColumns, read_trial
 from objectives import search
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
-from optuna.samplers import BaseSampler, PartialFixedSampler
+from optuna.samplers import BaseSampler, PartialFixedSampler, RandomSampler
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 
@@ -235,6 +235,20 @@ def test_values_of_a_range_are_tried_once() -> None:
     together = [values(trial) for trial in asked]
     assert len(set(together)) == 10
     json.dumps(together)  # builtins
+
+
+def test_recorded_values_are_no_positions() -> None:
+    """A one that was recorded would be the upper end of every range."""
+    earlier = search(RandomSampler(seed=0), dependent, 12)
+    sampler = TSTSampler(earlier, seed=0)
+    study = search(sampler, dependent, 8)
+    view = sampler._reader(study).view(study, create_trial(state=TrialState.WAITING))
+    union = sampler._reader(study).space(view, {})
+    assert union.moving == {"second"}
+    assert sampler._sources is not None
+    memory = sampler._sources.memory.on(union.vectors)
+    np.testing.assert_array_equal(memory.vectors[:, union.column["second"]], 0.5)
+    assert memory.coverage[0].unusable == {"second": 12} and not memory.coverage[0].clipped
 
 
 @pytest.mark.slow
