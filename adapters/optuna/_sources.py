@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
-from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+from optuna.distributions import BaseDistribution
 from optuna.logging import get_logger
 from optuna.storages import BaseStorage
 from optuna.study import Study
@@ -45,7 +44,7 @@ from automl_plugins.spaces.values import to_values
 from ._foresight import Foresight
 from .callbacks import key_of
 from .memory import Studies, read_study, read_task, task_name
-from .space import Distributions, distributions_of
+from .space import Distributions, distributions_of, widest
 from .studies import StudySource, finished_trials, one_study, owns, studies_in
 
 _logger = get_logger("optuna.automl_plugins")
@@ -195,7 +194,7 @@ class _Found:
         given = {name: list(asked) for name, asked in self._asked.items()}
         for name, distribution in _recorded_distributions(self._others).items():
             given.setdefault(name, []).append(distribution)
-        return {n: d for n, each in given.items() if (d := _widest(each)) is not None}
+        return {n: d for n, each in given.items() if (d := widest(each)) is not None}
 
 
 def _read_studies(sources: Any) -> _Found | None:
@@ -281,44 +280,3 @@ def _mark(study: Study, trial: FrozenTrial) -> str:
     # Not by its id: a copy in another storage has another one, but the same name and trials. A
     # finished trial, as the key of a waiting one changes when it begins.
     return f"{study.study_name} {key_of(trial)}"
-
-
-def _widest(distributions: Sequence[BaseDistribution]) -> BaseDistribution | None:
-    """The distribution that contains the values of all; None if they differ in kind."""
-    # By their text: a distribution whose choices are lists has no hash.
-    distinct: list[Any] = list({repr(d): d for d in distributions}.values())
-    kind = type(distinct[-1])
-    if len(distinct) == 1:
-        return distributions[0]
-    if any(type(d) is not kind for d in distinct):
-        return None
-    if kind is CategoricalDistribution:
-        choices = [choice for d in distinct for choice in d.choices]
-        # Choices may be lists, without a hash; and 1 equals True.
-        return CategoricalDistribution(list({(type(c), str(c)): c for c in choices}.values()))
-    # The scale and the steps of a range with one value mean nothing: they need not agree.
-    wide = [d for d in distinct if not d.single()] or distinct
-    low, high = min(d.low for d in distinct), max(d.high for d in distinct)
-    # A range that had one value may lie below a logarithmic scale, or between the steps.
-    log = low > 0 and all(d.log for d in wide)
-    step = wide[0].step
-    if log or any(d.step != step for d in wide):
-        step = None
-    elif step is not None:
-        if any(abs(_on_steps(d.low, wide[0]) - d.low) > 1e-9 * step for d in distinct):
-            step = None
-        else:  # Optuna shortens a range that ends beside a step by a rounding error
-            low, high = _on_steps(low, wide[0]), _on_steps(high, wide[0])
-    if step is None and kind is IntDistribution:
-        step = 1
-    made: BaseDistribution = kind(low, high, log=log, step=step)
-    return made
-
-
-def _on_steps(value: float, grid: Any) -> float:
-    """The nearest value on the steps of ``grid``, also beyond its ends, without rounding error."""
-    numbers = (value, grid.low, grid.step)
-    # 15 digits: what a float keeps of the decimal that the user wrote.
-    exact = [Fraction(n if isinstance(n, int) else f"{n:.15g}") for n in numbers]
-    first, step = exact[1:]
-    return type(value)(first + round((exact[0] - first) / step) * step)

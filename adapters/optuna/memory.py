@@ -24,7 +24,7 @@ from automl_plugins.meta.conversion import calendar, conform, dataset_of, requir
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.records.search import Search
 from automl_plugins.records.task_record import TaskRecord
-from automl_plugins.records.trial import Status, Trial
+from automl_plugins.records.trial import Status
 from automl_plugins.spaces.values import ABSENT
 
 from .space import (
@@ -45,7 +45,7 @@ from .studies import (
     reading,
     studies_in,
 )
-from .trials import SECONDS, STATES, read_trial
+from .trials import SECONDS, STATES, StudyColumns, StudyTrial, read_trial
 
 Studies = StudySource | Iterable[StudySource] | Mapping[str, Study]
 
@@ -83,10 +83,11 @@ def curves(
             done = finished_trials(study)
             everything = study.get_trials(deepcopy=False)
         states = Counter(trial.state.name.lower() for trial in everything)
+        read = _read_all(study, done)
         found = Search.of(
             *_labels(study, table, method, seed),
-            _read_all(study, done),
-            space=space_of_trials(done),
+            read,
+            space=space_of_trials(done, StudyColumns(read).moving),
             left_out={state: states[state] for state in ("running", "waiting")},
             where=f"Study {study.study_name!r}: ",
             maximized=is_maximized(study),
@@ -127,7 +128,7 @@ def _labels(
         ) from None
 
 
-def _read_all(study: Study, trials: Sequence[FrozenTrial]) -> list[Trial]:
+def _read_all(study: Study, trials: Sequence[FrozenTrial]) -> list[StudyTrial]:
     maximize = is_maximized(study)
     return [read_trial(trial, maximize=maximize) for trial in trials]
 
@@ -203,9 +204,10 @@ def read_study(
 ) -> TaskRecord:
     """A study as a task; by default all finished trials, in the space inferred from them."""
     trials = finished_trials(study) if trials is None else trials
-    space = space_of_trials(trials) if space is None else space
+    read = _read_all(study, trials)
+    space = space_of_trials(trials, StudyColumns(read).moving) if space is None else space
     name = task_name(study) if name is None else name
-    return TaskRecord.of(name, _read_all(study, trials), space=space, framework="optuna")
+    return TaskRecord.of(name, read, space=space, framework="optuna")
 
 
 # --- runs of any origin as a study ----------------------------------------------------------

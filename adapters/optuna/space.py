@@ -15,7 +15,8 @@ one value                         a constant
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -109,6 +110,47 @@ def distributions_in(trials: Iterable[FrozenTrial]) -> dict[str, BaseDistributio
     return {name: d for trial in trials for name, d in trial.distributions.items()}
 
 
+def widest(distributions: Sequence[BaseDistribution]) -> BaseDistribution | None:
+    """The distribution that contains the values of all; None if they differ in kind."""
+    # By their text: a distribution whose choices are lists has no hash.
+    distinct: list[Any] = list({repr(d): d for d in distributions}.values())
+    kind = type(distinct[-1])
+    if len(distinct) == 1:
+        return distributions[0]
+    if any(type(d) is not kind for d in distinct):
+        return None
+    if kind is CategoricalDistribution:
+        choices = [choice for d in distinct for choice in d.choices]
+        # Choices may be lists, without a hash; and 1 equals True.
+        return CategoricalDistribution(list({(type(c), str(c)): c for c in choices}.values()))
+    # The scale and the steps of a range with one value mean nothing: they need not agree.
+    wide = [d for d in distinct if not d.single()] or distinct
+    low, high = min(d.low for d in distinct), max(d.high for d in distinct)
+    # A range that had one value may lie below a logarithmic scale, or between the steps.
+    log = low > 0 and all(d.log for d in wide)
+    step = wide[0].step
+    if log or any(d.step != step for d in wide):
+        step = None
+    elif step is not None:
+        if any(abs(_on_steps(d.low, wide[0]) - d.low) > 1e-9 * step for d in distinct):
+            step = None
+        else:  # Optuna shortens a range that ends beside a step by a rounding error
+            low, high = _on_steps(low, wide[0]), _on_steps(high, wide[0])
+    if step is None and kind is IntDistribution:
+        step = 1
+    made: BaseDistribution = kind(low, high, log=log, step=step)
+    return made
+
+
+def _on_steps(value: float, grid: Any) -> float:
+    """The nearest value on the steps of ``grid``, also beyond its ends, without rounding error."""
+    numbers = (value, grid.low, grid.step)
+    # 15 digits: what a float keeps of the decimal that the user wrote.
+    exact = [Fraction(n if isinstance(n, int) else f"{n:.15g}") for n in numbers]
+    first, step = exact[1:]
+    return type(value)(first + round((exact[0] - first) / step) * step)
+
+
 def are_equal(first: BaseDistribution, second: BaseDistribution) -> bool:
     """Whether two distributions are equal.
 
@@ -134,9 +176,17 @@ def check_kinds(study: Study, distributions: Distributions) -> None:
 
 
 @np.errstate(over="ignore")  # ConfigSpace rounds defaults, however large they are
-def space_of_trials(trials: Sequence[FrozenTrial]) -> ConfigurationSpace | None:
-    """The union of all parameters, conditions inferred; None without parameters."""
+def space_of_trials(
+    trials: Sequence[FrozenTrial], moving: Collection[str] = ()
+) -> ConfigurationSpace | None:
+    """The union of all parameters, conditions inferred; None without parameters.
+
+    A range is the newest one, which the user may have edited; of a ``moving`` name the widest.
+    """
     distributions = distributions_in(trials)
+    for name in moving:
+        each = [t.distributions[name] for t in trials if name in t.distributions]
+        distributions[name] = widest(each) or distributions[name]
     if not distributions:
         return None
     space, _ = read_space(distributions)

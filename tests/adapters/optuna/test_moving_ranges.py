@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import optuna
@@ -16,14 +17,18 @@ from automl_plugins.adapters.optuna import (
     TSTSampler,
     _private,
     explain,
+    meta_dataset_from_studies,
+    record,
 )
 from automl_plugins.adapters.optuna._study import StudyReader
 from automl_plugins.adapters.optuna._union import POSITION, position_of, value_at
 from automl_plugins.adapters.optuna.trials import StudyColumns, read_trial
-from objectives import search
+from objectives import Objective, search
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import BaseSampler, PartialFixedSampler, RandomSampler
 from optuna.trial import FrozenTrial, TrialState, create_trial
+
+from automl_plugins.meta import MetaStore
 
 
 def dependent(trial: optuna.Trial) -> float:
@@ -235,6 +240,21 @@ def test_values_of_a_range_are_tried_once() -> None:
     together = [values(trial) for trial in asked]
     assert len(set(together)) == 10
     json.dumps(together)  # builtins
+
+
+@pytest.mark.parametrize("objective", [dependent, branches])
+def test_all_values_of_a_range_that_moves_are_recorded(
+    objective: Objective, tmp_path: Path
+) -> None:
+    """The range of the last trial does not hold those of others."""
+    with MetaStore(tmp_path / "runs.db") as store:
+        study = optuna.create_study(sampler=RandomSampler(seed=0))
+        study.optimize(objective, n_trials=15, callbacks=[record(store, "t")])
+        for dataset in (meta_dataset_from_studies(study), store.dataset()):
+            runs = dataset.records()[0].configurations
+            for run, trial in zip(runs, study.trials, strict=True):
+                assert run == pytest.approx(trial.params)
+            assert not dataset.coverage[0].clipped
 
 
 def test_recorded_values_are_no_positions() -> None:

@@ -22,7 +22,8 @@ from automl_plugins.adapters.optuna import (
     meta_dataset_from_studies,
     source_shares,
 )
-from automl_plugins.adapters.optuna._sources import Sources, _widest, read_sources
+from automl_plugins.adapters.optuna._sources import Sources, read_sources
+from automl_plugins.adapters.optuna.space import widest
 from ConfigSpace import ConfigurationSpace
 from objectives import earlier, search, studied
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
@@ -217,7 +218,7 @@ def test_the_widest_distributions_are_expected() -> None:
 )
 def test_a_single_value_is_expected_too(wide: Any, single: Any, expected: Any) -> None:
     for given in ([wide, single], [single, wide]):
-        assert _widest(given) == expected
+        assert widest(given) == expected
 
 
 def test_a_study_with_a_single_value_below_a_logarithmic_range_is_a_source() -> None:
