@@ -50,8 +50,8 @@ class ProposerConfigSelector(Selector):
 
     A proposal depends only on the seed, the number of configurations so far and the run history:
     a resumed run continues as if it had never stopped, except that a ``random_design``, and SMAC's
-    order of several instances, are drawn anew. Trials that were interrupted stay running ones,
-    except in ``optimize`` of ``GBQRFacade`` and ``AutoFacade``; with ask and tell,
+    order of several instances or seeds, are drawn anew. Trials that were interrupted stay running
+    ones, except in ``optimize`` of ``GBQRFacade`` and ``AutoFacade``; with ask and tell,
     ``runhistory.get_running_trials()`` has those to evaluate or to tell. Seeds and instances are
     averaged, see ``automl_plugins.adapters.smac.rows``. If the proposer's model fails, a random
     configuration is taken, with one warning in SMAC's log. The search ends when the space is
@@ -171,7 +171,8 @@ class ProposerConfigSelector(Selector):
     def explain(self, config: Configuration) -> Explanation:
         """Why a configuration was tried: predictions, and the shares of earlier tasks.
 
-        It is read from the notes of its trials, so it is also known after a run is resumed.
+        It is read from the notes of its trials, so it is also known after a run is resumed, except
+        of a configuration that Hyperband held but had not begun.
 
         Raises:
             TypeError: For anything but a configuration.
