@@ -9,8 +9,10 @@ import optuna
 import pytest
 from automl_plugins.adapters import hyperopt as in_hyperopt
 from automl_plugins.adapters import optuna as in_optuna
+from automl_plugins.adapters import smac as in_smac
 from ConfigSpace import ConfigurationSpace
 from hyperopt import Trials, fmin, hp
+from smac import Scenario
 
 from automl_plugins import recipes
 from automl_plugins.meta import MetaDataset, TaskRecord, meta_features
@@ -58,6 +60,28 @@ def with_hyperopt(method: str, **options: Any) -> list[float]:
     return [values["x"][0] for values in (t["misc"]["vals"] for t in trials.trials)]
 
 
+def optuna_design(method: str, **options: Any) -> list[float]:
+    study = optuna.create_study()
+    design = in_optuna.enqueue_initial_design(
+        study, memory=memory(), design=method, search_space=SPACE, n_configs=2, **options
+    )
+    return [configuration["x"] for configuration in design.configurations]
+
+
+def hyperopt_design(method: str, **options: Any) -> list[float]:
+    space = hp.uniform("x", 0, 1)
+    trials = in_hyperopt.initial_trials(
+        space, memory=memory(), design=method, n_configs=2, **options
+    )
+    return [document["misc"]["vals"]["x"][0] for document in trials._dynamic_trials]
+
+
+def smac_design(method: str, **options: Any) -> list[float]:
+    scenario = Scenario(SPACE, n_trials=9)
+    made = in_smac.MetaInitialDesign(scenario, memory(), design=method, n_configs=2, **options)
+    return [configuration["x"] for configuration in made.select_configurations()[:2]]
+
+
 DOORS: list[Callable[..., list[float]]] = [core, with_optuna, with_hyperopt]
 # A framework hands the options of all methods on alike.
 each_door_and_method = pytest.mark.parametrize(
@@ -65,6 +89,7 @@ each_door_and_method = pytest.mark.parametrize(
     [
         *((core, method) for method in ("tst", "blended", "pmf")),
         *((door, "blended") for door in (with_optuna, with_hyperopt)),
+        *((design, "knn") for design in (optuna_design, hyperopt_design, smac_design)),
     ],
 )
 

@@ -208,6 +208,7 @@ def test_runs_in_full_are_the_data(tmp_path: Path) -> None:
     task = read_task(facade)
     assert 0 < np.isnan(task.budget).sum() < 20
     assert len(meta_dataset_from_runhistory(facade)) == np.isnan(task.budget).sum()
+    assert read_task(facade, space=(wider := ConfigurationSpace())).space is wider
     again = read_task(ADAPTER.write_history(task), name="t")
     for name in ("losses", "seconds", "budget", "status"):
         np.testing.assert_array_equal(getattr(again, name), getattr(task, name))
@@ -323,7 +324,9 @@ def test_folders_facades_and_histories_are_several_searches(tmp_path: Path) -> N
 
 def test_budgets_are_recorded_and_the_highest_is_full(tmp_path: Path) -> None:
     store = FakeStore()
-    facade = at_budgets(tmp_path, RecordCallback(store), n=20, name="t")
+    recorder = RecordCallback(store, meta_features={"NumberOfInstances": 9.0})
+    facade = at_budgets(tmp_path, recorder, n=20, name="t")
+    assert all(r.meta_features == {"NumberOfInstances": 9.0} for r in store.single)
     told = [record.budget[0] for record in store.single]
     np.testing.assert_array_equal(told, read_task(facade).budget)
     assert {record.name for record in store.single} == {"t"}
