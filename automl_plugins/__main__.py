@@ -21,7 +21,7 @@ import numpy as np
 from automl_plugins import __version__
 from automl_plugins._imports import require
 from automl_plugins.addresses import check_exists, hint_of_database
-from automl_plugins.formats import align_columns, one_line
+from automl_plugins.formats import align_columns, format_count, one_line
 from automl_plugins.records.trial import Status, count_statuses
 
 if TYPE_CHECKING:
@@ -362,7 +362,7 @@ def _import(args: argparse.Namespace) -> None:
 
     searches = read_searches(check_exists(args.file))  # a damaged file must not leave a new store
     with _open_store(args.store, make=True) as store:
-        print(f"{store.import_(searches)} new runs.")
+        print(f"{format_count(store.import_(searches), 'new run')}.")
 
 
 def _delete(args: argparse.Namespace) -> int:
@@ -381,14 +381,14 @@ def _delete(args: argparse.Namespace) -> int:
                 listed = "`automl-plugins store searches` lists those that it has"
                 raise ValueError(f"{store} has no {what}{where}; {listed}.")
         if not args.yes:
-            n = sum(s.n_runs for s in searches)
-            print(f"{n} runs of the {what} would be deleted. Repeat with --yes to delete them.")
+            runs = format_count(sum(s.n_runs for s in searches), "run")
+            print(f"{runs} of the {what} would be deleted. Repeat with --yes to delete.")
             return 1  # what was asked for was not done
         if args.search is None:
             n = store.delete_task(args.task)
         else:
             n = store.delete_search(args.search, task=args.task)
-    print(f"Deleted {n} runs of the {what}.")
+    print(f"Deleted {format_count(n, 'run')} of the {what}.")
     return 0
 
 

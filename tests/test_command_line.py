@@ -389,21 +389,21 @@ def test_what_is_exported_can_be_imported(
 
 
 @pytest.mark.parametrize(
-    ("options", "n", "left"),
+    ("options", "runs", "left"),
     [
-        ("--task iris", 5, [("wine", "one")]),
-        ("--search one", 5, [("iris", "two")]),
-        ("--search one --task wine", 1, [("iris", "one"), ("iris", "two")]),
+        ("--task iris", "5 runs", [("wine", "one")]),
+        ("--search one", "5 runs", [("iris", "two")]),
+        ("--search one --task wine", "1 run", [("iris", "one"), ("iris", "two")]),
     ],
 )
 def test_deleting_has_to_be_confirmed(
-    capsys: Printed, options: str, n: int, left: list[tuple[str, str]]
+    capsys: Printed, options: str, runs: str, left: list[tuple[str, str]]
 ) -> None:
     command = f"store delete store.db {options}"
-    assert printed(capsys, command, 1).startswith(f"{n} runs of the ")
+    assert printed(capsys, command, 1).startswith(f"{runs} of the ")
     with MetaStore("store.db") as store:
         assert len(store.searches()) == 3
-    assert f"Deleted {n} runs" in printed(capsys, f"{command} --yes")
+    assert f"Deleted {runs} of" in printed(capsys, f"{command} --yes")
     with MetaStore("store.db") as store:
         assert [(s.task, s.search) for s in store.searches()] == left
 
