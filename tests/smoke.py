@@ -79,6 +79,7 @@ BENCHMARKS = (
     "benchmark_seconds.py scale --families oboe",
     "benchmark_seconds.py run --families oboe --limit 1 --seeds 1 --n-trials 12",
     "benchmark_seconds.py page --path seconds.md",
+    "benchmark_spaces.py --spaces SVM --data digits --seeds 1 --n-trials 2",
     "benchmark_smac.py seconds --tables 1",
     "benchmark_smac.py overhead --at 20 --cycles 1",
     "benchmark_speedup.py --samplers GBQRSampler --storages memory --workers 1 2 --trials 4"

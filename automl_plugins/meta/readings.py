@@ -24,7 +24,9 @@ from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.meta.coverage import Beyond
 from automl_plugins.meta.units import (
     DataSize,
+    as_numbers,
     ends_of,
+    has_words,
     in_unit,
     meaning,
     no_limit_among,
@@ -54,6 +56,7 @@ _LARGEST = sys.float_info.max
 _ROUNDED = 1e-3  # of a step, by which single precision or printed digits miss it
 #: Share of recorded values in a range, or among choices, below which they mean something else.
 IN_RANGE = 0.05
+_ALIKE = 4.0  # a number is taken for a word that means at most so many times as much, or as little
 _AT_THE_EDGE = 3  # of so many configurations one goes to the end of the range
 
 
@@ -169,14 +172,18 @@ def _fill(
         column.foreign[:] = others
     elif of_range:
         given = np.array([to_number(value) for value in values])
-        texts = _texts(hyperparameter.name, choices, given, size)
-        # Either may be NaN, over which ``fmax`` passes.
-        texts = np.fmax(texts, no_limit_among(hyperparameter.name, choices, given))
-        column.entries[others] = texts[others]
-        rest, numbers = others & np.isnan(texts), read_no_limit(hyperparameter, given)
+        no_limit = no_limit_among(hyperparameter.name, choices, given)
+        column.entries[others] = no_limit[others]
+        numbers = read_no_limit(hyperparameter, given)
+        rest = others & np.isnan(no_limit)
         column.foreign[:] = rest & (numbers == apart)
-        # 0.01 for "scale" or "auto": nothing is known of it, whatever equals a choice.
-        if np.count_nonzero(~np.isnan(numbers_of(choices))) > 1:
+        rest &= ~column.foreign
+        if has_words(hyperparameter) and size.n_features:
+            known = as_numbers(hyperparameter.name, values, size)
+            meant = as_numbers(hyperparameter.name, choices, size)
+            _fill_words(column, np.where(rest, known, np.nan), meant)
+        # 0.01 for "scale" alone, without the sizes: nothing is known of it.
+        elif np.count_nonzero(~np.isnan(numbers_of(choices))) > 1:
             column.numbers[:] = np.where(column.foreign, np.nan, numbers)
             column.place(hyperparameter, np.where(rest, column.numbers, np.nan))
     # Only numbers, and hardly one a choice.
@@ -193,13 +200,23 @@ def _fill_constant(column: _Column, hyperparameter: Constant, values: list[Any])
     other[:] = column.recorded & [find(known, value) is None for value in values]
 
 
-def _texts(name: str, choices: Sequence[Any], numbers: FloatArray, size: DataSize) -> FloatArray:
-    """Index (n,) of the text that means the number, as "sqrt" does; NaN where none does."""
-    found = np.full(len(numbers), np.nan)
-    for i, choice in reversed([*enumerate(choices)]):  # the first one counts
-        if isinstance(choice, str):
-            found[np.isclose(numbers, meaning(name, choice, size), rtol=1e-6, atol=0.0)] = i
-    return found
+def _fill_words(column: _Column, numbers: FloatArray, choices: FloatArray) -> None:
+    """Fill in the choices (k,) nearest to the numbers (n,), by their ratio; NaN changes nothing.
+
+    What is far from every choice is none of them: with ``gamma`` ten times as large another ``C``
+    is best. If nearly all is far, it is unknown, as are the numbers of other categories.
+    """
+    known = ~np.isnan(numbers)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        distances = np.abs(np.log(numbers[known, None] / choices))
+    distances[np.isnan(distances)] = np.inf
+    nearest, distance = distances.argmin(axis=1), distances.min(axis=1, initial=np.inf)
+    near = known.copy()
+    near[known] = distance <= math.log(_ALIKE)
+    column.entries[near] = nearest[near[known]]
+    column.rounded[known] = near[known] & ~np.isclose(distance, 0.0)
+    if np.count_nonzero(near) >= IN_RANGE * np.count_nonzero(known):
+        column.foreign[:] |= known & ~near
 
 
 def _categories(hyperparameter: Hyperparameter[Any, Any]) -> Sequence[Any] | None:
@@ -220,13 +237,14 @@ def speak_alike(
     """Whether what is ``known`` of a hyperparameter means something for the one that is ``asked``.
 
     It does if both are numbers, and a twentieth of those ``recorded`` (n,), entries of vectors,
-    lie in the range that is asked; or if both are categories of which some are the same.
+    lie in the range that is asked; or if both are categories of which some are the same; or if
+    words that mean numbers are asked.
     """
     theirs, mine = _categories(known), _categories(asked)
     if theirs is not None:
         return mine is not None and any(find(mine, value) is not None for value in theirs)
     if mine is not None and not _are_numbers(mine):
-        return False
+        return has_words(asked)
     unit = unit_of(asked)
     if unit is not None and unit != unit_of(known):  # counts and fractions have other ranges
         return True

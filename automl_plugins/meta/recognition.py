@@ -14,6 +14,7 @@ from automl_plugins.meta.coverage import MemoryMismatch
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.readings import speak_alike
 from automl_plugins.meta.tasks import check_task
+from automl_plugins.meta.units import has_words
 from automl_plugins.newest import Newest
 from automl_plugins.records.history import History
 from automl_plugins.records.task_record import TaskRecord
@@ -72,6 +73,8 @@ _OF_NETWORKS = {
     frozenset({"learning_rate", *others})
     for others in (("depth",), ("iterations",), ("max_iter",), ("lambda",), ("gamma", "lambda"))
 }
+# Their libraries take words for numbers: "sqrt" of ``max_features``, "scale" of ``gamma``.
+_WITH_WORDS = {"random_forest", "extra_trees", "random_forest_regression", "svm"}
 _SHOWN = 3  # complete trials that have shown whether there are several algorithms
 
 
@@ -142,6 +145,9 @@ def _match(space: VectorSpace, varying: list[str], learner: str) -> _Match | Non
         return None  # ``lgbm_`` and ``xgb_``, say: it is not clear what the others are of
     had = [name for name in bare if bare[name] in library]
     shared = [name for name in had if name in called]
+    # With a learning rate "sqrt" is of gradient boosting, which has the names of forests, too.
+    if learner not in _WITH_WORDS or "learning_rate" in bare.values():
+        shared = [name for name in shared if not has_words(space.space[name])]
     if len(shared) >= least:  # only then are its runs read
         memory = bundled(learner)
         shared = [n for n in shared if _means_the_same(memory, called[n], space.space[n])]

@@ -20,7 +20,7 @@ from ConfigSpace.hyperparameters import CategoricalHyperparameter, Constant, Hyp
 
 from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.spaces.restriction import Range, domain_of
-from automl_plugins.spaces.values import numbers_of, read, to_number
+from automl_plugins.spaces.values import choices_of, numbers_of, read, to_number
 
 Unit = Literal["count", "fraction"]
 
@@ -30,6 +30,7 @@ _COUNTED: Final = {
     "min_samples_leaf": "n_rows",
     "min_samples_split": "n_rows",
 }
+_WITH_WORDS: Final = ("max_features", "gamma")  # "sqrt" and "scale"
 # The last two have no units, but values with a ``meaning``.
 _AT_END: Final = re.compile(rf"(?:^|[._:/])({'|'.join(_COUNTED)}|gamma|max_depth)$")
 _NO_LIMIT: Final = (-1.0, 0.0)  # as a ``max_depth``
@@ -144,6 +145,32 @@ def in_unit(
     total = getattr(size, _COUNTED[_last_part(name)]) or math.nan
     converted = known / total if unit == "fraction" else known * total
     return np.where(other, converted, known), other
+
+
+def as_numbers(name: str, values: Sequence[Any], size: DataSize) -> FloatArray:
+    """Values of a hyperparameter with words (n,): words by their ``meaning``, counts as fractions.
+
+    NaN for what is no number.
+    """
+    means = [read(value) if isinstance(value, str) else value for value in values]
+    known = np.array([to_number(value) for value in means], dtype=np.float64)
+    for i in np.flatnonzero(np.isnan(known)):
+        known[i] = meaning(name, means[i], size)
+    if _last_part(name) not in _COUNTED:
+        return known
+    return in_unit(name, means, known, "fraction", size)[0]
+
+
+def has_words(hyperparameter: Hyperparameter[Any, Any]) -> bool:
+    """Whether choices mean numbers without being numbers, as "sqrt" does, for data of known size.
+
+    A depth without limit is no such word: it is far from all others, see ``no_limit_among``.
+    """
+    if _last_part(hyperparameter.name) not in _WITH_WORDS:
+        return False
+    texts = [c for c in choices_of(hyperparameter) or () if math.isnan(to_number(c))]
+    known = [meaning(hyperparameter.name, text, DataSize(1, 1)) for text in texts]
+    return bool((~np.isnan(known)).any())
 
 
 def in_other_units(

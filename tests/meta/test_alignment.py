@@ -242,15 +242,63 @@ def test_a_number_that_equals_a_choice_by_chance_makes_no_other_foreign(choices:
     record = TaskRecord("t", rows, np.arange(4.0), space=recorded)
     space = space_of(Categorical("max_features", choices), Float("C", (0.1, 10.0)))
     found = aligned(space, *rows, records=[record], size=DataSize(100, 25))
-    assert found.keep.all() and not found.coverage.dropped
+    assert found.keep.all() and not found.coverage.dropped and not found.coverage.imputed
     got = [v["max_features"] for v in values(space, found.vectors)]
-    assert got[:2] == [0.5, "sqrt"]  # 5 of 25 columns
-    assert found.coverage.imputed == found.coverage.unusable == {"max_features": 2}
+    assert got == [0.5, "sqrt", "sqrt", 0.5]  # 5 of 25 columns
+    assert found.coverage.rounded == {"max_features": 2}
+    # Without the sizes of the data nobody knows what "sqrt" is.
+    found = aligned(space, *rows, records=[record])
+    assert found.keep.all() and not found.coverage.dropped
+    assert values(space, found.vectors[:1])[0]["max_features"] == 0.5
+    assert found.coverage.imputed == found.coverage.unusable == {"max_features": 3}
     (note,) = note_coverage([found.coverage])
     assert note.text == (
-        "max_features has values that cannot be used in 2 of 4 recorded runs, as they are none of"
+        "max_features has values that cannot be used in 3 of 4 recorded runs, as they are none of"
         " this search, and is imputed there."
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "choices", "recorded", "expected"),
+    [
+        # Of 25 columns they are 0.186 and 0.2, and 0.046 and 0.81 are too far from both.
+        (
+            "rf__max_features",
+            ["log2", "sqrt"],
+            [0.186, 0.2, 0.79, 0.047, 0.81, 0.046, 0.0],
+            ["log2", "sqrt", "sqrt", "log2"],
+        ),
+        ("max_features", ["sqrt", 0.9, "x"], [0.42, 0.43, 1.0], ["sqrt", 0.9, 0.9]),
+        ("max_features", [None, "sqrt"], [0.44, 0.45, 1.0], ["sqrt", None, None]),
+        ("max_features", ["sqrt", 20], [9, 11, 25], ["sqrt", 20, 20]),  # counts
+        ("gamma", ["scale", 1e-3], [0.04, 0.15, 0.17, 2e-3], ["scale", "scale", 1e-3]),
+        ("gamma", ["auto", "scale"], [0.04, 0.02], ["auto", "auto"]),  # equal on standard scores
+    ],
+)
+def test_a_number_goes_to_the_word_that_means_the_nearest(
+    name: str, choices: list[Any], recorded: list[float], expected: list[Any]
+) -> None:
+    """The memory of a forest with fractions is one of a forest with "sqrt" and "log2"."""
+    is_count = isinstance(recorded[0], int)
+    one = Integer(name, (1, 25)) if is_count else Float(name, (0.0, 2.0))
+    record = TaskRecord("t", [], np.empty(0), space=space_of(one))
+    space = space_of(categorical(name, choices))
+    found = aligned(
+        space, *({name: x} for x in recorded), records=[record], size=DataSize(100, 25)
+    )
+    n = len(expected)
+    assert [run[name] for run in to_values(space, found.vectors[found.keep])] == expected
+    assert found.coverage.dropped == ({name: len(recorded) - n} if n < len(recorded) else {})
+
+
+def test_words_far_from_nearly_all_numbers_leave_no_run_out() -> None:
+    space = space_of(Categorical("gamma", ["scale", "auto"]), Float("C", (0.1, 10.0)))
+    known = TaskRecord("t", [], np.empty(0), space=space_of(Float("gamma", (0.0, 99.0))))
+    rows = [{"gamma": 0.04 + i, "C": 1.0} for i in range(21)]
+    _, keep, coverage, _ = aligned(space, *rows, records=[known], size=DataSize(100, 25))
+    assert keep.all() and coverage.unusable == {"gamma": 20}
+    _, keep, coverage, _ = aligned(space, *rows[:20], records=[known], size=DataSize(100, 25))
+    assert keep.tolist() == [True] + [False] * 19 and coverage.dropped == {"gamma": 19}
 
 
 def test_numbers_of_which_hardly_any_is_a_choice_are_not_known() -> None:

@@ -274,6 +274,13 @@ ANY, WORDS, BOTH = (0.01, 2.0), ["a", "b"], [True, False]
 FOREST, LIGHTGBM, XGBOOST = (
     (learner, f"{learner}_regression") for learner in ("random_forest", "lightgbm", "xgboost")
 )
+COMMON_FOREST: dict[str, Any] = {
+    "n_estimators": (50, 500),
+    "max_depth": (2, 32),
+    "min_samples_split": (2, 20),
+    "min_samples_leaf": (1, 20),
+    "max_features": ["sqrt", "log2"],
+}
 
 
 @pytest.mark.parametrize(
@@ -291,11 +298,17 @@ FOREST, LIGHTGBM, XGBOOST = (
         ({"C": ANY, "kernel": ["rbf"]}, None),
         ({"C": ANY, "kernel": ["rbf", "linear"]}, "svm"),
         ({"C": ANY, "kernel": ["linear", "cosine"]}, None),  # other words
-        ({"max_features": ["sqrt", "log2"], "min_samples_leaf": (1, 9)}, None),  # words, numbers
+        # words for numbers, which histogram boosting does not have
+        ({"max_features": ["sqrt", "log2"], "min_samples_leaf": (1, 9)}, FOREST),
+        (COMMON_FOREST, FOREST),
+        ({"C": ANY, "gamma": ["scale", "auto"]}, "svm"),
+        ({"C": ANY, "gamma": ["large", "small"]}, None),
+        # of gradient boosting, which has the names of forests
+        (COMMON_FOREST | {"learning_rate": ANY}, XGBOOST),
         # of the library, but not recorded
         ({"num_leaves": (4, 64), "max_depth": (2, 9), "max_bin": (15, 255)}, None),
         # a choice counts by one recorded option
-        ({"max_features": ["sqrt", "log2"], "criterion": BOTH, "bootstrap": BOTH}, None),
+        ({"min_samples_leaf": ["a", "b"], "criterion": BOTH, "bootstrap": BOTH}, None),
         ({"min_samples_leaf": (1, 9), "criterion": ["gini", "x"]}, "random_forest"),
         # of random forests or of histogram boosting
         ({"max_features": ANY, "min_samples_leaf": (1, 9)}, None),
