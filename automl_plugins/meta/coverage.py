@@ -65,7 +65,7 @@ class Coverage:
         n_partial: Runs left out because they were evaluated at a lower budget.
         converted: Runs used with a count for a fraction, or the reverse, by hyperparameter.
         n_unrelated: Runs left out that are of a branch which the space lacks, see ``align``.
-        rounded: Runs used with a value between two steps, moved to the nearer one, by name.
+        rounded: Runs used with a value between two of the space, moved to the nearer one, by name.
         unusable: Runs used with a recorded value that says nothing here, by name: it is imputed.
         beyond: Numbers of the memory, nearly all of which lie outside, by name; for some of the
             runs they are at the end of the range, for the others they are imputed.
@@ -109,7 +109,7 @@ class Coverage:
         for verb, counts in (
             ("dropped for", self.dropped),
             ("clipped", self.clipped),
-            ("moved to a step", self.rounded),
+            ("moved to the nearest value", self.rounded),
             ("imputed", self.imputed),
             ("converted between counts and fractions", self.converted),
         ):
@@ -196,8 +196,8 @@ def _note_values(coverage: Sequence[Coverage]) -> Iterator[Note]:
         ),
         (
             _sum_up(coverage, "rounded"),
-            "{} is between the steps of this search in {} of {} recorded runs: there the nearest"
-            " step counts.",
+            "{} is between the values of this search in {} of {} recorded runs: there the nearest"
+            " one counts.",
         ),
         (
             [(name, n - unusable.get(name, 0)) for name, n in imputed],

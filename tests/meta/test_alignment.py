@@ -201,9 +201,9 @@ def test_values_between_steps_are_not_outside() -> None:
         vectors, keep, coverage, _ = aligned(space, *rows, out_of_range=policy)
         assert np.flatnonzero(keep).tolist() == kept and coverage.rounded == {"n": 2}
         assert [v["n"] for v in values(space, vectors[1:4])] == [100, 200, 300]
-        assert "moved to a step n in 2" in str(coverage)
+        assert "moved to the nearest value n in 2" in str(coverage)
         note = note_coverage([coverage])[-1].text
-        assert "n is between the steps of this search in 2 of" in note
+        assert "n is between the values of this search in 2 of" in note
     assert coverage.dropped == {"n": 2}
     _, _, coverage, _ = aligned(space, *rows)
     note = note_coverage([coverage])[0].text

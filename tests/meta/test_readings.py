@@ -75,7 +75,7 @@ def test_a_converted_frame_goes_to_the_nearest_choice() -> None:
     """The runs that need not be fitted decide with the others."""
     runs = record("batch_size", [16, 40, 128, 500])
     space = space_of(Categorical("batch_size", BATCHES))
-    with pytest.warns(UserWarning, match="moved to a step batch_size in 1"):
+    with pytest.warns(UserWarning, match="moved to the nearest value batch_size in 1"):
         found = conform(runs, space)
     assert [run["batch_size"] for run in found.configurations] == [16, 32, 128, 128]
     with pytest.warns(UserWarning, match="imputed batch_size in 1"):
