@@ -40,13 +40,13 @@ class AlignOptions(TypedDict, total=False):
             border, ``"drop"`` leaves the run out. A number inside, between two steps, always goes
             to the nearer step. If the space has categories in place of a recorded range (or a
             guessed one, ``guess_ranges``), the number goes to the nearest category that is a
-            number; without such it is unknown. Words such as "sqrt" count as the numbers that
-            they mean on the recorded data, but only for numbers up to four times as large or as
-            small: any other number is a category that the space does not have. Such a category
-            always drops the run, unless hardly any value of the hyperparameter means
-            something in the space (numbers for categories; counts for fractions without the
-            sizes): then the others are unknown. A switch may be written as truth values or as 0
-            and 1.
+            number, by their ratio if the range was logarithmic; without such it is unknown. Words
+            such as "sqrt" count as the numbers that they mean on the recorded data, but only for
+            numbers up to four times as large or as small: any other number is a category that the
+            space does not have. Such a category always drops the run, unless hardly any value of
+            the hyperparameter means something in the space (numbers for categories; counts for
+            fractions without the sizes): then the others are unknown. A switch may be written as
+            truth values or as 0 and 1.
         missing: What becomes of a run without a value for an active hyperparameter:
             ``"impute"`` sets its default, ``"drop"`` leaves the run out.
     """

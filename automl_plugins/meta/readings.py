@@ -7,7 +7,6 @@ Numbers are converted, moved into ranges and to steps, categories are found amon
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
@@ -44,6 +43,7 @@ from automl_plugins.spaces.values import (
     finder,
     is_near,
     kind_of,
+    nearest,
     numbers_of,
     read,
     to_float,
@@ -52,7 +52,6 @@ from automl_plugins.spaces.values import (
 from automl_plugins.spaces.vector_space import VectorSpace
 
 _RANGES = FloatHyperparameter | IntegerHyperparameter
-_LARGEST = sys.float_info.max
 _ROUNDED = 1e-3  # of a step, by which single precision or printed digits miss it
 #: Share of recorded values in a range, or among choices, below which they mean something else.
 IN_RANGE = 0.05
@@ -119,7 +118,7 @@ def read_runs(
             kinds = ("missing",) if name in nones else ("none", "missing")
             column.recorded[:] = [v is not ABSENT and kind_of(v) not in kinds for v in values]
             apart = guessed.get(name, math.nan)
-            _fill(column, space.space[name], values, size or DataSize(), name in ranges, apart)
+            _fill(column, space.space[name], values, size or DataSize(), ranges.get(name), apart)
     return reading
 
 
@@ -137,11 +136,13 @@ class _Column(NamedTuple):
     foreign: BoolArray
     converted: BoolArray
 
-    def place(self, hyperparameter: Hyperparameter[Any, Any], numbers: FloatArray) -> None:
-        """Fill in what the numbers (n,) are in the space; NaN changes nothing."""
+    def place(
+        self, hyperparameter: Hyperparameter[Any, Any], numbers: FloatArray, is_log: bool
+    ) -> None:
+        """Fill in what the numbers (n,) are in the space, see ``_place``; NaN changes nothing."""
         known = ~np.isnan(numbers)
         self.numbers[known] = numbers[known]
-        placed = _place(hyperparameter, numbers[known])
+        placed = _place(hyperparameter, numbers[known], is_log)
         self.entries[known], self.outside[known], self.rounded[known] = placed
         self.rounded[self.converted] = False  # hardly one is whole; they are noted
 
@@ -151,9 +152,10 @@ def _fill(
     hyperparameter: Hyperparameter[Any, Any],
     values: list[Any],
     size: DataSize,
-    of_range: bool,
+    is_log: bool | None,
     apart: float,
 ) -> None:
+    """Fill in the column; ``is_log`` as in ``ranges_of``, None for what is no range there."""
     if hyperparameter.meta == POSITION:
         return  # nobody has recorded positions
     values = read_switch(hyperparameter, values)
@@ -161,7 +163,8 @@ def _fill(
         _fill_constant(column, hyperparameter, values)
         return
     if (choices := _categories(hyperparameter)) is None:
-        column.place(hyperparameter, _to_numbers(column, hyperparameter, values, size))
+        numbers = _to_numbers(column, hyperparameter, values, size)
+        column.place(hyperparameter, numbers, bool(is_log))
         return
     place = finder(choices)
     found = [None if value is ABSENT else place(value) for value in values]
@@ -170,7 +173,7 @@ def _fill(
     kinds = {kind_of(values[i]) for i in np.flatnonzero(others)}
     if kinds != {"number"}:
         column.foreign[:] = others
-    elif of_range:
+    elif is_log is not None:
         given = np.array([to_number(value) for value in values])
         no_limit = no_limit_among(hyperparameter.name, choices, given)
         column.entries[others] = no_limit[others]
@@ -185,7 +188,7 @@ def _fill(
         # 0.01 for "scale" alone, without the sizes: nothing is known of it.
         elif np.count_nonzero(~np.isnan(numbers_of(choices))) > 1:
             column.numbers[:] = np.where(column.foreign, np.nan, numbers)
-            column.place(hyperparameter, np.where(rest, column.numbers, np.nan))
+            column.place(hyperparameter, np.where(rest, column.numbers, np.nan), is_log)
     # Only numbers, and hardly one a choice.
     elif np.mean(~others[column.recorded]) >= IN_RANGE:
         column.foreign[:] = others
@@ -206,17 +209,14 @@ def _fill_words(column: _Column, numbers: FloatArray, choices: FloatArray) -> No
     What is far from every choice is none of them: with ``gamma`` ten times as large another ``C``
     is best. If nearly all is far, it is unknown, as are the numbers of other categories.
     """
-    known = ~np.isnan(numbers)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        distances = np.abs(np.log(numbers[known, None] / choices))
-    distances[np.isnan(distances)] = np.inf
-    nearest, distance = distances.argmin(axis=1), distances.min(axis=1, initial=np.inf)
-    near = known.copy()
-    near[known] = distance <= math.log(_ALIKE)
-    column.entries[near] = nearest[near[known]]
-    column.rounded[known] = near[known] & ~np.isclose(distance, 0.0)
-    if np.count_nonzero(near) >= IN_RANGE * np.count_nonzero(known):
-        column.foreign[:] |= known & ~near
+    known = np.flatnonzero(~np.isnan(numbers))
+    found = nearest(numbers[known], choices, by_ratio=True)
+    given, meant = numbers[known], choices[found]
+    near = (given <= _ALIKE * meant) & (meant <= _ALIKE * given)
+    column.entries[known[near]] = found[near]
+    column.rounded[known] = near & ~np.isclose(given, meant)
+    if np.count_nonzero(near) >= IN_RANGE * len(near):
+        column.foreign[known] = ~near
 
 
 def _categories(hyperparameter: Hyperparameter[Any, Any]) -> Sequence[Any] | None:
@@ -279,21 +279,22 @@ def _to_numbers(
 
 
 def _place(
-    hyperparameter: Hyperparameter[Any, Any], numbers: FloatArray
+    hyperparameter: Hyperparameter[Any, Any], numbers: FloatArray, is_log: bool = False
 ) -> tuple[FloatArray, BoolArray, BoolArray]:
-    """The entries (n,) nearest to the numbers; whether each was outside, or between two steps."""
+    """The entries (n,) nearest to the numbers; whether each was outside, or between two steps.
+
+    Among choices of positive numbers the nearest has the least ratio if ``is_log``.
+    """
     if (choices := choices_of(hyperparameter)) is not None:
         sequence = numbers_of(choices)
         if isinstance(hyperparameter, CategoricalHyperparameter) and (numbers >= 0.0).all():
             sequence = without_no_limit(sequence)
         low, high = np.nanmin(sequence), np.nanmax(sequence)
         legal = np.clip(numbers, low, high)  # from afar all choices are equally near
-        # Infinities have no difference, nor have floats as large as they get; halves have.
-        halves = [np.clip(found, -_LARGEST, _LARGEST) / 2.0 for found in (legal, sequence)]
-        nearest = np.nanargmin(np.abs(halves[0][:, None] - halves[1]), axis=1)
-        moved = ~np.isclose(numbers, sequence[nearest])
+        index = nearest(legal, sequence, by_ratio=is_log and bool(low > 0.0))
+        moved = ~np.isclose(numbers, sequence[index])
         outside = moved & ((numbers < low) | (numbers > high))
-        return nearest.astype(np.float64), outside, moved & ~outside
+        return index.astype(np.float64), outside, moved & ~outside
     assert isinstance(hyperparameter, _RANGES)
     whole = isinstance(hyperparameter, IntegerHyperparameter)
     between = whole & ~np.isclose(numbers, np.rint(numbers), rtol=0.0, atol=_ROUNDED)
@@ -328,12 +329,17 @@ def nones_of(space: VectorSpace, records: Sequence[TaskRecord]) -> set[str]:
     return {hp.name for hp in known if None in (choices_of(hp) or ())}
 
 
-def ranges_of(records: Sequence[TaskRecord], guessed: Iterable[str]) -> set[str]:
-    """The hyperparameters that are ranges in every recorded space, or ``guessed`` if in none."""
-    recorded = _recorded(records)
+def ranges_of(records: Sequence[TaskRecord], guessed: Iterable[str]) -> dict[str, bool]:
+    """The hyperparameters that are ranges in every recorded space, or ``guessed`` if in none.
+
+    With each, whether it is on a logarithmic scale in all of these spaces.
+    """
+    found, recorded = dict.fromkeys(guessed, False), _recorded(records)
+    for hp in recorded:
+        found[hp.name] = bool(getattr(hp, "log", False)) and found.get(hp.name, True)
     # Only what is a range in every recorded space has numbers that can be ordered.
     others = {hp.name for hp in recorded if not isinstance(hp, _RANGES)}
-    return {*guessed, *(hp.name for hp in recorded)} - others
+    return {name: is_log for name, is_log in found.items() if name not in others}
 
 
 def guess_ranges(space: VectorSpace, records: Iterable[TaskRecord]) -> dict[str, float]:

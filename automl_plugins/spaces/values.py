@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import math
 import numbers
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from enum import Enum
@@ -32,7 +33,7 @@ from ConfigSpace.hyperparameters import (
 )
 from ConfigSpace.hyperparameters.hp_components import ROUND_PLACES
 
-from automl_plugins.arrays import FloatArray
+from automl_plugins.arrays import FloatArray, IndexArray
 from automl_plugins.spaces.ranges import scale_of
 from automl_plugins.spaces.scales import Steps
 
@@ -47,6 +48,7 @@ ABSENT: Final = _Absent.ABSENT
 _WORDS = {"none": None, "true": True, "false": False, "nan": math.nan}
 # Longest text that is read as a value: Python takes seconds for a megabyte of numbers.
 _LONGEST = 1000
+_LEAST, _LARGEST = sys.float_info.min, sys.float_info.max
 _BOOLS: Final = (bool, np.bool_)
 _NUMBERS: Final = (int, float, numbers.Real, Decimal)  # the quick checks first
 
@@ -271,6 +273,19 @@ def is_near(numbers: Any, low: float, high: float) -> Any:
     with np.errstate(over="ignore", invalid="ignore"):
         rounded = np.round(numbers, ROUND_PLACES)
         return np.isfinite(numbers) & (low <= rounded) & (rounded <= high)
+
+
+def nearest(numbers: FloatArray, choices: FloatArray, *, by_ratio: bool) -> IndexArray:
+    """Index (n,) of the choice (k,) nearest to each number; choices may be NaN.
+
+    With ``by_ratio`` 4 is nearer to 10 than to 1; what is not positive is the least number then.
+    """
+    # Infinities have no difference, nor have floats as large as they get; halves have.
+    least = _LEAST if by_ratio else -_LARGEST
+    a, b = (np.clip(found, least, _LARGEST) / 2.0 for found in (numbers, choices))
+    if by_ratio:
+        a, b = np.log(a), np.log(b)
+    return np.asarray(np.nanargmin(np.abs(a[:, None] - b), axis=1))
 
 
 def _step(steps: Steps, value: Any) -> Any:

@@ -291,6 +291,24 @@ def test_a_number_goes_to_the_word_that_means_the_nearest(
     assert found.coverage.dropped == ({name: len(recorded) - n} if n < len(recorded) else {})
 
 
+@pytest.mark.parametrize("make", [categorical, OrdinalHyperparameter])
+def test_the_nearest_choice_is_that_on_the_recorded_scale(make: Any) -> None:
+    """Of 1 and 10, 10 is nearer to 4 where C was recorded on a logarithmic scale."""
+    on_log, linear = (Float("C", (1e-3, 1e3), log=log) for log in (True, False))
+    rows = [{"C": c} for c in (4.0, 3.0, 0.2, 900.0)]
+
+    def read(choices: list[float], *recorded: Any) -> list[float]:
+        records = [TaskRecord("t", [], np.empty(0), space=space_of(hp)) for hp in recorded]
+        space = space_of(make("C", choices))
+        return [v["C"] for v in to_values(space, aligned(space, *rows, records=records).vectors)]
+
+    assert read([1.0, 10.0, 100.0], on_log) == [10.0, 1.0, 1.0, 100.0]
+    for recorded in ((linear,), (on_log, linear), (linear, on_log)):
+        assert read([1.0, 10.0, 100.0], *recorded) == [1.0, 1.0, 1.0, 100.0]
+    # Nothing is a ratio away from zero.
+    assert read([0.0, 1.0, 100.0], on_log) == [1.0, 1.0, 0.0, 100.0]
+
+
 def test_words_far_from_nearly_all_numbers_leave_no_run_out() -> None:
     space = space_of(Categorical("gamma", ["scale", "auto"]), Float("C", (0.1, 10.0)))
     known = TaskRecord("t", [], np.empty(0), space=space_of(Float("gamma", (0.0, 99.0))))
