@@ -123,6 +123,17 @@ def count_steps(distribution: Numeric) -> int:
     return round(distribution.high / distribution.step - distribution.low / distribution.step) + 1
 
 
+def count_values(distribution: BaseDistribution) -> float:
+    """Number of values of a distribution, inf for real numbers."""
+    if isinstance(distribution, CategoricalDistribution):
+        return len(distribution.choices)
+    if (steps := steps_of(distribution)) is not None:
+        return steps.n
+    if isinstance(distribution, IntDistribution):
+        return distribution.high - distribution.low + 1
+    return math.inf
+
+
 def _of_integers(distribution: IntDistribution) -> SteppedValues:
     low, high, step = distribution.low, distribution.high, distribution.step
     n = count_steps(distribution)

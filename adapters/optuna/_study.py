@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,10 @@ class View:
     def values(self, name: str) -> FloatArray:
         """Internal values of a parameter in all trials (n,), NaN where it was not asked for."""
         return np.concatenate([self.columns.values(name), self.running.values(name)])
+
+    def sizes(self, name: str) -> FloatArray:
+        """Number of values that the range of a parameter had in all trials (n,)."""
+        return np.concatenate([self.columns.sizes(name), self.running.sizes(name)])
 
     def facts(self, name: str) -> FloatArray:
         """An attribute of all trials (n,), such as ``"loss"``, as numbers."""
@@ -326,3 +330,26 @@ def _rows(trials: Sequence[StudyTrial], union: UnionSpace) -> FloatArray:
     is_running = np.array([row.status == Status.RUNNING for row in trials], dtype=bool)
     missing = np.where(np.isnan(vectors), missing, proposed & is_running[:, None])
     return np.stack([vectors, missing], axis=1)
+
+
+@np.errstate(over="ignore")  # of the number of combinations
+def mark_spent(history: History, view: View, union: UnionSpace) -> History:
+    """The history with values as missing where no other value of their range is left to try.
+
+    A range of one value never has another; one that moves, if all were tried with the same values
+    of other parameters. Any other position would repeat an evaluation.
+    """
+    kept = np.isin(view.facts("number"), history.number)
+    sizes = np.stack([view.sizes(name)[kept] for name in union.column], axis=1)  # (n, d)
+    spent = sizes == 1.0
+    if union.moving:
+        moving = np.array([name in union.moving for name in union.column])
+        values = np.stack([view.values(name)[kept] for name in union.column], axis=1)
+        ranges = union.vectors.keys(np.where(moving, sizes, history.vectors))
+        tried = union.vectors.keys(np.where(moving, values, history.vectors))
+        _, alike = np.unique(ranges, return_inverse=True)
+        _, distinct = np.unique(tried, return_index=True)
+        n_tried = np.bincount(alike[distinct], minlength=len(alike))[alike]
+        spent |= moving & (n_tried >= np.nanprod(sizes[:, moving], axis=1))[:, None]
+    spent &= np.isin(history.status, (Status.COMPLETE, Status.PRUNED))[:, None]
+    return replace(history, missing=history.missing | (spent & ~np.isnan(history.vectors)))

@@ -28,7 +28,7 @@ from automl_plugins.spaces.values import ABSENT
 from . import _private
 from ._foresight import Foresight
 from ._steps import merged_note
-from ._study import StudyReader, View
+from ._study import StudyReader, View, mark_spent
 from ._union import UnionSpace, even_value, value_at
 from .seeded_sampler import Cache, SeededSampler, check_parameter
 from .space import Distributions, check_ordinal, check_space, value_in
@@ -249,7 +249,7 @@ class ProposerSampler(SeededSampler):
         proposal: Proposal | None = None
         values: dict[str, float] = {}
         for _ in range(_TRIES):
-            history = reader.history(view, union)
+            history = mark_spent(reader.history(view, union), view, union)
             begin = time.perf_counter()
             try:
                 found = ask(proposer, union.vectors, history, self._streams, trial.number, fixed)

@@ -23,6 +23,7 @@ from automl_plugins.records.trial import (
 )
 
 from . import _private
+from ._steps import count_values
 from .space import are_equal
 
 Cost = str | Callable[[FrozenTrial], float | None] | None
@@ -201,3 +202,16 @@ class StudyColumns(Columns[StudyTrial]):
             return trial.values.get(name, trial.constants.get(name, math.nan))
 
         return self._array("values", name, read)
+
+    def sizes(self, name: str) -> FloatArray:
+        """Number of values that the range of a parameter had (n,), NaN where it was not asked for.
+
+        It is inf for real numbers.
+        """
+
+        def read(trial: StudyTrial) -> float:
+            if name in trial.distributions:
+                return count_values(trial.distributions[name])
+            return 1.0 if name in trial.constants else math.nan
+
+        return self._array("sizes", name, read)

@@ -20,7 +20,7 @@ from automl_plugins.adapters.optuna import (
     meta_dataset_from_studies,
     record,
 )
-from automl_plugins.adapters.optuna._study import StudyReader
+from automl_plugins.adapters.optuna._study import StudyReader, mark_spent
 from automl_plugins.adapters.optuna._union import POSITION, position_of, value_at
 from automl_plugins.adapters.optuna.trials import StudyColumns, read_trial
 from objectives import Objective, search
@@ -52,6 +52,19 @@ def test_what_depends_on_a_range_is_learned(make: Callable[..., BaseSampler]) ->
     assert np.median([study.best_value for study in studies]) < 0.1
     for study in studies:
         assert len({tuple(trial.params.values()) for trial in study.trials}) >= 34
+
+
+@pytest.mark.parametrize("make", [AutoSampler, GBQRSampler])
+def test_a_small_range_that_moves_is_tried_once(make: Callable[..., BaseSampler]) -> None:
+    """Where first is 1, second has one value, and any position in its range gives this value."""
+
+    def small(trial: optuna.Trial) -> float:
+        first = trial.suggest_int("first", 1, 9)
+        second = trial.suggest_int("second", 1, first)
+        return first + second + 0.1 * len(trial.suggest_categorical("kind", ["", "a", "ab"]))
+
+    study = search(make(seed=0), small, 30)
+    assert len({tuple(trial.params.items()) for trial in study.trials}) == 30
 
 
 @pytest.mark.slow
@@ -178,6 +191,40 @@ def test_a_range_of_one_value_is_no_condition() -> None:
     history = reader.history(view, union)
     assert history.vectors[-1, union.column["second"]] == 0.5
     assert not history.missing.any()
+
+
+def test_positions_are_spent_once_all_values_of_the_range_were_tried() -> None:
+    study = optuna.create_study()
+    kinds = [IntDistribution(1, 2), IntDistribution(1, 4, log=True), FloatDistribution(0, 2)]
+    tried: list[tuple[int, int, BaseDistribution, TrialState]] = [
+        (3, 0, kinds[2], TrialState.COMPLETE),
+        (0, 1, kinds[0], TrialState.COMPLETE),  # spent by the next one, of the same range
+        (0, 2, kinds[0], TrialState.PRUNED),
+        (1, 1, kinds[0], TrialState.COMPLETE),  # spent by the failed one
+        (1, 2, kinds[0], TrialState.FAIL),
+        *((2, value, kinds[1], TrialState.COMPLETE) for value in (1, 2, 3, 3)),  # 4 is left
+        (3, 1, kinds[2], TrialState.COMPLETE),
+        (4, 1, IntDistribution(1, 1), TrialState.COMPLETE),  # has one value
+        (5, 1, kinds[0], TrialState.COMPLETE),  # 2 is left
+    ]
+    for first, value, kind, state in tried:
+        study.add_trial(
+            create_trial(
+                state=state,
+                value=0.0 if state == TrialState.COMPLETE else None,
+                params={"first": first, "second": value},
+                distributions={"first": IntDistribution(0, 9), "second": kind},
+            )
+        )
+    reader = StudyReader(study, None, {}, {})
+    view = reader.view(study, create_trial(state=TrialState.WAITING))
+    assert view.columns.moving == {"second"}
+    union = reader.space(view, {})
+    marked = mark_spent(reader.history(view, union), view, union)
+    rows = np.argsort(marked.number)
+    spent = marked.missing[rows, union.column["second"]]
+    assert np.flatnonzero(spent).tolist() == [1, 2, 3, 10]
+    assert not marked.missing[:, union.column["first"]].any()
 
 
 def test_a_thread_that_does_not_know_yet_that_a_range_moves() -> None:
