@@ -27,7 +27,8 @@ from automl_plugins.streams import Streams
 
 from ._sources import read_known
 from .space import Distributions, distributions_in, read_space, value_in
-from .studies import check_study, quiet
+from .studies import check_study, finished_trials, quiet
+from .trials import StudyColumns, read_trial
 
 #: A search space: distributions, a space, a study with trials in it, or the objective itself.
 SearchSpace = (
@@ -80,8 +81,10 @@ def enqueue_initial_design(
         search_space: The distributions that the objective asks for, by name; a
             ``ConfigurationSpace``; a study with such trials; or the objective itself, which is
             called once, on a trial that is discarded, to learn the parameters of that call.
-            Distributions have no conditions: those of the memory are adopted. None takes the
-            study's own trials, and enqueues a ready ``Design`` as it is.
+            Distributions have no conditions: those of the memory are adopted. If the study has
+            one objective, the widest range counts where it depends on other parameters, and points
+            that fill the space leave it to the sampler. None takes the study's own trials, and
+            enqueues a ready ``Design`` as it is.
         mode: See above.
         n_configs: k, the number of suggestions; None takes n for ``"replace"``, else half of it.
         n_startup_trials: n, the number of the sampler's start-up trials: 10 in most samplers of
@@ -113,7 +116,9 @@ def enqueue_initial_design(
         found = replace(design, suggestions=design.suggestions[:k])
     else:
         known = None if memory is None else read_known(memory)
-        asked = _find_space(study if search_space is None else search_space)
+        source = study if search_space is None else search_space
+        moving = _moving(source) if isinstance(source, Study) else frozenset()
+        asked = _find_space(source, moving)
         space, distributions = read_space(asked)
         if known is not None and not isinstance(asked, ConfigurationSpace):
             space = take_conditions(space, known)
@@ -128,7 +133,9 @@ def enqueue_initial_design(
             Streams(seed).generator("initial design"),
         )
         found = _in_distributions(found, distributions)
-        filling = [_values(values, distributions) for values in to_values(space, rest)]
+        points = [_values(values, distributions) for values in to_values(space, rest)]
+        # What such a range allows is known when the objective asks for it.
+        filling = [{n: v for n, v in point.items() if n not in moving} for point in points]
     notes = [(dict(s.configuration), s.to_dict(found.method)) for s in found]
     notes += [(values, {"design": "space_filling"}) for values in filling]
     # All is ready before the first is enqueued: an error leaves the study as it was.
@@ -137,10 +144,18 @@ def enqueue_initial_design(
     return found
 
 
-def _find_space(source: SearchSpace) -> Distributions | ConfigurationSpace:
+def _moving(study: Study) -> frozenset[str]:
+    """Names whose range depends on other parameters; none of a study of several objectives."""
+    trials = finished_trials(study) if len(study.directions) == 1 else []
+    return StudyColumns(read_trial(trial, maximize=False) for trial in trials).moving
+
+
+def _find_space(
+    source: SearchSpace, moving: Collection[str]
+) -> Distributions | ConfigurationSpace:
     """The parameters that a study or an objective asks for; anything else unchanged."""
     if isinstance(source, Study):
-        if found := distributions_in(source.get_trials(deepcopy=False)):
+        if found := distributions_in(source.get_trials(deepcopy=False), moving):
             return found
         raise ValueError(
             "Pass search_space=: the distributions that the objective asks for, by name, a"

@@ -105,9 +105,18 @@ def check_ordinal(ordinal: Mapping[str, Sequence[Any]] | None) -> dict[str, list
     return {name: list(choices) for name, choices in (ordinal or {}).items()}
 
 
-def distributions_in(trials: Iterable[FrozenTrial]) -> dict[str, BaseDistribution]:
-    """The newest distribution of each parameter that trials have asked for."""
-    return {name: d for trial in trials for name, d in trial.distributions.items()}
+def distributions_in(
+    trials: Sequence[FrozenTrial], moving: Collection[str] = ()
+) -> dict[str, BaseDistribution]:
+    """The distribution of each parameter that trials have asked for.
+
+    It is the newest one, which the user may have edited; of a ``moving`` name the widest.
+    """
+    found = {name: d for trial in trials for name, d in trial.distributions.items()}
+    for name in moving:
+        each = [t.distributions[name] for t in trials if name in t.distributions]
+        found[name] = widest(each) or found[name]
+    return found
 
 
 def widest(distributions: Sequence[BaseDistribution]) -> BaseDistribution | None:
@@ -181,12 +190,9 @@ def space_of_trials(
 ) -> ConfigurationSpace | None:
     """The union of all parameters, conditions inferred; None without parameters.
 
-    A range is the newest one, which the user may have edited; of a ``moving`` name the widest.
+    Ranges are as in ``distributions_in``.
     """
-    distributions = distributions_in(trials)
-    for name in moving:
-        each = [t.distributions[name] for t in trials if name in t.distributions]
-        distributions[name] = widest(each) or distributions[name]
+    distributions = distributions_in(trials, moving)
     if not distributions:
         return None
     space, _ = read_space(distributions)

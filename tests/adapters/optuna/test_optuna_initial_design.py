@@ -251,3 +251,24 @@ def test_the_space_is_read_from_the_objective_or_a_study(
     earlier.optimize(objective, n_trials=1)
     assert suggested(optuna.create_study(), search_space=earlier) == expected
     assert suggested(earlier) == expected
+
+
+@pytest.mark.parametrize("directions", [["minimize"], ["minimize", "maximize"]])
+def test_a_range_that_depends_on_others_is_the_widest_of_the_study(directions: Any) -> None:
+    def dependent(trial: Trial) -> list[float]:
+        high = trial.suggest_int("high", 1, 9)
+        return [float(high), float(trial.suggest_int("low", 1, high))][: len(directions)]
+
+    study = optuna.create_study(directions=directions)
+    for high in (2, 9, 3, 8, 4, 7, 2):
+        study.enqueue_trial({"high": high, "low": 2})
+    study.optimize(dependent, n_trials=7)
+    recorded = TaskRecord("t", [{"high": 8, "low": 5}, {"high": 7, "low": 6}], np.arange(2.0))
+    asked = optuna.create_study()
+    options: Any = {"mode": "add", "n_configs": 2, "n_startup_trials": 6, "search_space": study}
+    found = enqueue_initial_design(asked, memory=[recorded], **options)
+    if len(directions) == 1:
+        assert {"high": 8, "low": 5} in found.configurations
+        assert all(values.keys() == {"high"} for values in fixed(asked)[len(found) :])
+    else:  # only the newest range is known of it
+        assert all(values["low"] <= 2 for values in found.configurations)
