@@ -113,6 +113,7 @@ def test_what_a_trial_should_have_asked_for_is_not_expected_any_more() -> None:
         ([1] + [0] * 13, False),
         ([1] + [0] * 14, True),
         ([0] * 9 + [1] * 4 + [0] * 6, True),  # a second change
+        ([0] * 99 + [1] * 9 + [0] * 3, False),  # by chance once in 10^3, whatever was before
         ([1, 0, 1, 1] + [0] * 90, False),  # a condition that no rule expresses
         ([1] * 30 + [0] * 30 + [1], False),
     ],

@@ -289,6 +289,32 @@ def test_values_of_a_range_are_tried_once() -> None:
     json.dumps(together)  # builtins
 
 
+def test_the_last_open_position_makes_a_configuration_that_is_new() -> None:
+    """Both depend on first; the range of kind had one value when all this was tried."""
+    study = optuna.create_study()
+    ranges: dict[str, BaseDistribution] = {
+        "first": IntDistribution(1, 9),
+        "kind": IntDistribution(5, 5),
+    }
+    ranges |= {"second": IntDistribution(1, 3), "third": IntDistribution(1, 3)}
+    tried = {"first": 3, "kind": 5, "second": 2, "third": 2}
+    study.add_trial(create_trial(value=0.0, params=tried, distributions=ranges))
+    study.enqueue_trial({"first": 3, "kind": 5, "second": 2, "third": 2})
+    trial, sampler = study.ask(), GBQRSampler(seed=0)
+    positions = {"second": 0.5, "third": 0.5}
+    known = {"first": 3.0, "kind": 5.0}
+
+    def value(name: str) -> int:
+        _private.write_proposal(study, study.trials[-1], known, positions)
+        return int(sampler._at_position(study, study.trials[-1], name, IntDistribution(1, 3), 0.5))
+
+    trial.suggest_int("first", 1, 9)
+    trial.suggest_int("kind", 5, 6)
+    assert value("second") == 2  # with another third it is new
+    known["second"] = trial.suggest_int("second", 1, 3)
+    assert value("third") == 3
+
+
 @pytest.mark.parametrize("objective", [dependent, branches])
 def test_all_values_of_a_range_that_moves_are_recorded(
     objective: Objective, tmp_path: Path

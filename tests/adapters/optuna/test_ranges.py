@@ -27,6 +27,7 @@ from automl_plugins.adapters.optuna import (
     explain,
     meta_dataset_from_studies,
 )
+from automl_plugins.adapters.optuna._steps import steps_of
 from automl_plugins.adapters.optuna._union import UnionSpace
 from automl_plugins.adapters.optuna.space import space_of_trials
 from hypothesis import assume, given, reject, settings
@@ -254,6 +255,18 @@ def test_a_range_of_which_optuna_can_store_one_value_is_no_parent_and_no_axis() 
         "x in [0, 0.5)",
         "x in [0.5, 1]",
     }
+
+
+@pytest.mark.parametrize("step", [3, 6, 12, 768])
+@pytest.mark.parametrize("low", [2**60 + 4, 2**60 + 5, -(2**60) - 2**24 + 4])
+def test_a_grid_beyond_the_floats_keeps_all_values_that_are_floats(low: int, step: int) -> None:
+    distribution = IntDistribution(low, low + 9000 * step, step=step)
+    found = steps_of(distribution)
+    assert found is not None
+    exact = [value for value in range(low, distribution.high + 1, step) if float(value) == value]
+    values = [found.value(i) for i in range(found.n)]
+    # If none is a float, those that are nearest to one float each.
+    assert values == (exact or list(range(low, distribution.high + 1, max(step, 256))))
 
 
 def test_values_that_optuna_cannot_store_are_named_once(log: pytest.LogCaptureFixture) -> None:
