@@ -195,7 +195,7 @@ class EIPerSecondSampler(ProposerSampler):
     Args:
         cost_exponent: kappa in EI / seconds^kappa, in [0, 1]. Smaller values prefer cheap
             configurations less (thesis 5.4.4 found that EI/s over-prefers them).
-        cost: See ``ProposerSampler``. It is ``"duration"`` unless given.
+        cost: See ``ProposerSampler``.
 
     Example::
 
@@ -204,6 +204,5 @@ class EIPerSecondSampler(ProposerSampler):
     """
 
     def __init__(self, **options: Unpack[EIPerSecondOptions]) -> None:
-        options.setdefault("cost", "duration")
         of_recipe, of_sampler = split(type(self), options)
         super().__init__(recipes.ei_per_second(**of_recipe), **of_sampler)

@@ -270,6 +270,20 @@ def test_a_cost_divides_the_gain_of_any_surrogate(acquisition: Any) -> None:
     assert with_cost != found(acquisition, None)
 
 
+def test_ei_per_second_learns_from_the_duration_unless_told_otherwise() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0.0, 1.0)
+        trial.set_user_attr("seconds", 1.0 + 100.0 * x)
+        return (x - 0.5) ** 2
+
+    def found(**options: Any) -> list[float]:
+        study = search(EIPerSecondSampler(seed=0, **options), objective, 14)
+        return [trial.params["x"] for trial in study.trials]
+
+    assert found() == found(cost="duration") == found(cost="seconds")
+    assert found() != found(cost=lambda trial: 1.0)
+
+
 def raising(trial: optuna.trial.FrozenTrial) -> float:
     return float(trial.user_attrs["secnods"])
 
