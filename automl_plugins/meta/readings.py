@@ -237,19 +237,22 @@ def speak_alike(
     """Whether what is ``known`` of a hyperparameter means something for the one that is ``asked``.
 
     It does if both are numbers, and a twentieth of those ``recorded`` (n,), entries of vectors,
-    lie in the range that is asked; or if both are categories of which some are the same; or if
-    words that mean numbers are asked.
+    lie in the range that is asked, or between its choices that are numbers, two at least; or if
+    both are categories of which some are the same; or if words that mean numbers are asked.
     """
     theirs, mine = _categories(known), _categories(asked)
     if theirs is not None:
         return mine is not None and any(find(mine, value) is not None for value in theirs)
-    if mine is not None and not _are_numbers(mine):
+    legal = numbers_of(ends_of(asked))
+    # None or "auto" beside numbers is one choice more.
+    if has_words(asked) or np.count_nonzero(~np.isnan(legal)) < 2:
         return has_words(asked)
     unit = unit_of(asked)
     if unit is not None and unit != unit_of(known):  # counts and fractions have other ranges
         return True
-    legal, values = ends_of(asked), known.to_value(recorded)
-    return bool(np.mean((values >= min(legal)) & (values <= max(legal))) >= IN_RANGE)
+    values = known.to_value(recorded)
+    inside = (values >= np.nanmin(legal)) & (values <= np.nanmax(legal))
+    return bool(np.mean(inside) >= IN_RANGE)
 
 
 def _to_numbers(

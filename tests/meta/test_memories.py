@@ -342,6 +342,10 @@ COMMON_FOREST: dict[str, Any] = {
         ({"x": ANY, "y": ANY}, None),
         # choices of numbers, recorded as ranges
         ({"alpha": [0.001, 0.1], "batch_size": [32, 64, 128]}, "mlp"),
+        # also beside None or a word
+        ({"max_depth": [3, 5, 7, None], "learning_rate": ANY, "n_estimators": (50, 500)}, XGBOOST),
+        ({"alpha": ANY, "batch_size": ["auto", 32, 64]}, "mlp"),
+        ({"alpha": ANY, "batch_size": ["auto", 32]}, None),
         # hardly any recorded value lies in the range: reinforcement learning, say
         ({"gamma": (0.9, 0.9999), "learning_rate": ANY}, None),
         ({"gamma": (1.0, 5.0), "learning_rate": ANY}, XGBOOST),
