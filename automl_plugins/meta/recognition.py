@@ -66,12 +66,21 @@ _TUNED = {
 _OWN_NAMES = {learner: frozenset(text.split()) for learner, text in _TUNED.items()}
 # Models of other kinds have them, too: forests, kernel methods, penalised regressions.
 _COMMON = {"n_estimators", "max_depth", "alpha", "gamma", "lambda", "tol"}
-# If a booster has no other name of the space, it is as likely a network's, or, with ``lambda``,
-# one of reinforcement learning. With a third name, as in CatBoost's iterations, depth and
-# learning rate, it is a booster's.
-_OF_NETWORKS = {
-    frozenset({"learning_rate", *others})
-    for others in (("depth",), ("iterations",), ("max_iter",), ("lambda",), ("gamma", "lambda"))
+# If a booster has no other name of the space, it is as likely a network's, or, with ``alpha`` or
+# ``lambda``, one of reinforcement learning. With a third name, as in CatBoost's iterations, depth
+# and learning rate, it is a booster's.
+_WITH_RATE = "alpha", "depth", "iterations", "max_iter", "lambda", "gamma alpha", "gamma lambda"
+_OF_NETWORKS = {frozenset(f"learning_rate {others}".split()) for others in _WITH_RATE}
+# What a learner never has: beside these its names are those of another model, such as a network,
+# gradient boosting, a linear model trained step by step, or a search for outliers.
+_NETWORK = "batch_size dropout epochs n_epochs num_epochs momentum optimizer weight_decay"
+_FOREIGN = {
+    **dict.fromkeys(("lightgbm", "xgboost", "catboost"), _NETWORK),
+    "hist_gradient_boosting": f"{_NETWORK} n_estimators",
+    **dict.fromkeys(("random_forest", "extra_trees"), "learning_rate contamination"),
+    "logistic_regression": "alpha",
+    "mlp": "l1_ratio penalty",
+    "knn": "contamination",
 }
 # Their libraries take words for numbers: "sqrt" of ``max_features``, "scale" of ``gamma``.
 _WITH_WORDS = {"random_forest", "extra_trees", "random_forest_regression", "svm"}
@@ -140,13 +149,15 @@ def _match(space: VectorSpace, varying: list[str], learner: str) -> _Match | Non
     called = {new.get(name, name): name for name in names}
     bare = {n: n.removeprefix(prefix) for n in varying if n.startswith(prefix)}
     # Libraries share the table of other names: XGBoost itself has no ``depth``.
-    library = _OWN_NAMES.get(REGRESSIONS.get(learner, learner), names)
+    classifier = REGRESSIONS.get(learner, learner)
+    library = _OWN_NAMES.get(classifier, names)
+    if not {*_FOREIGN.get(classifier, "").split()}.isdisjoint(bare.values()):
+        return None
     if len(bare) < len(varying) and not is_step(prefix):
         return None  # ``lgbm_`` and ``xgb_``, say: it is not clear what the others are of
     had = [name for name in bare if bare[name] in library]
     shared = [name for name in had if name in called]
-    # With a learning rate "sqrt" is of gradient boosting, which has the names of forests, too.
-    if learner not in _WITH_WORDS or "learning_rate" in bare.values():
+    if learner not in _WITH_WORDS:
         shared = [name for name in shared if not has_words(space.space[name])]
     if len(shared) >= least:  # only then are its runs read
         memory = bundled(learner)

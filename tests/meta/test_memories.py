@@ -329,6 +329,8 @@ COMMON_FOREST: dict[str, Any] = {
         ({"n_neighbors": (1, 30), "weights": ["uniform", "distance"]}, "knn"),
         ({"n_neighbors": (1, 30)}, None),
         ({"alpha": ANY, "learning_rate_init": ANY}, "mlp"),
+        ({"alpha": ANY, "early_stopping": BOTH}, "mlp"),
+        ({"alpha": ANY, "early_stopping": BOTH, "penalty": ["l1", "l2"]}, None),  # a perceptron
         ({"C": ANY, "class_weight": ["balanced", "none"]}, None),  # svm or logistic_regression
         (
             {"C": ANY, "class_weight": ["balanced", "none"], "tol": (1e-5, 1e-3)},

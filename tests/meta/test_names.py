@@ -197,6 +197,20 @@ RANGES: dict[str, Any] = {
         ("learning_rate max_iter", None),
         ("learning_rate lambda", None),
         ("learning_rate gamma lambda", None),
+        ("learning_rate alpha", None),
+        ("learning_rate gamma alpha", None),
+        ("learning_rate lambda_l1 lambda_l2 dropout", None),
+        ("learning_rate l2_regularization batch_size", None),
+        # forests, not histogram boosting, and gradient boosting, not forests
+        ("n_estimators max_depth max_features min_samples_leaf", "random_forest"),
+        (
+            "n_estimators learning_rate max_depth max_features min_samples_leaf min_samples_split",
+            "xgboost",
+        ),
+        # an isolation forest, local outlier factors, an elastic net
+        ("max_features max_samples contamination", None),
+        ("n_neighbors p contamination", None),
+        ("alpha l1_ratio tol", None),
     ],
 )
 def test_spaces_as_people_write_them(names: str, learner: str | None, prefix: str) -> None:
