@@ -19,6 +19,7 @@ from automl_plugins.newest import Newest
 from automl_plugins.records.history import History
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.records.trial import Status
+from automl_plugins.spaces.values import choices_of, numbers_of
 from automl_plugins.spaces.vector_space import VectorSpace
 
 from .bundled_memories import HYPERPARAMETERS, LEARNERS, REGRESSIONS, bundled
@@ -93,7 +94,8 @@ class Recognition(NamedTuple):
     learners: tuple[str, ...]  # memories to use: none, one, or one of each kind of task
     candidates: tuple[str, ...]  # of which the space has the most: more, if it is not clear
     line: str  # for the log
-    choices: tuple[str, ...] = ()  # categoricals of the space that are not the learner's
+    # Categoricals of the space that are not the learner's. Numbers above 1 choose no algorithm.
+    choices: tuple[str, ...] = ()
 
 
 class _Match(NamedTuple):
@@ -138,7 +140,13 @@ def recognise(space: VectorSpace) -> Recognition:
         f"{same} memory=None turns it off, the name of a memory chooses that one."
     )
     choices = [n for n, c in zip(space.names, space.categorical, strict=True) if c]
-    foreign = tuple(n for n in choices if n in varying and n not in best[first].names)
+    foreign = tuple(
+        n
+        for n in choices
+        if n in varying
+        and n not in best[first].names
+        and not (numbers_of(choices_of(space.space[n]) or ()) > 1.0).any()
+    )
     return Recognition(twins, tuple(best), line, foreign)
 
 

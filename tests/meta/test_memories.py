@@ -451,6 +451,12 @@ def test_one_algorithm_among_several_is_not_recognised() -> None:
     trees = {"max_depth": ANY, "min_child_weight": ANY}
     found = recognise(branching("booster", {"gbtree": trees, "gblinear": {}}, **free))
     assert found.learners[0] == "xgboost" and found.choices == ("booster",)
+    # Numbers choose no algorithm, words and switches may.
+    numbers = {"max_bin": [63, 255], "max_depth": ["auto", 4]}
+    words = {"scaler": ["a", "b"], "switch": BOTH, "bit": [0, 1]}
+    space: dict[str, Any] = {"num_leaves": (4, 64), **free, **numbers, **words}
+    found = recognise(VectorSpace(ConfigurationSpace(space)))
+    assert found.learners == LIGHTGBM and set(found.choices) == set(words)
 
 
 def test_a_memory_waits_until_a_choice_has_shown_that_it_is_not_one_of_algorithms() -> None:
