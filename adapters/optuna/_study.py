@@ -352,4 +352,6 @@ def mark_spent(history: History, view: View, union: UnionSpace) -> History:
         n_tried = np.bincount(alike[distinct], minlength=len(alike))[alike]
         spent |= moving & (n_tried >= np.nanprod(sizes[:, moving], axis=1))[:, None]
     spent &= np.isin(history.status, (Status.COMPLETE, Status.PRUNED))[:, None]
-    return replace(history, missing=history.missing | (spent & ~np.isnan(history.vectors)))
+    spent &= ~np.isnan(history.vectors)
+    # Models know the same history again, which is quick.
+    return replace(history, missing=history.missing | spent) if spent.any() else history
