@@ -351,6 +351,9 @@ def mark_spent(history: History, view: View, union: UnionSpace) -> History:
         _, distinct = np.unique(tried, return_index=True)
         n_tried = np.bincount(alike[distinct], minlength=len(alike))[alike]
         spent |= moving & (n_tried >= np.nanprod(sizes[:, moving], axis=1))[:, None]
+        # The first row that asked keeps its position: before it, the parameter counts as new.
+        first = np.where(np.isnan(sizes), np.inf, history.number[:, None]).argmin(axis=0)
+        spent[first[moving], moving] = False
     spent &= np.isin(history.status, (Status.COMPLETE, Status.PRUNED))[:, None]
     spent &= ~np.isnan(history.vectors)
     # Models know the same history again, which is quick.

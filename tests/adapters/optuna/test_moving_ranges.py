@@ -29,6 +29,7 @@ from optuna.samplers import BaseSampler, PartialFixedSampler, RandomSampler
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from automl_plugins.meta import MetaStore
+from automl_plugins.proposers.proposal import Repeats
 
 
 def dependent(trial: optuna.Trial) -> float:
@@ -197,6 +198,7 @@ def test_positions_are_spent_once_all_values_of_the_range_were_tried() -> None:
     study = optuna.create_study()
     kinds = [IntDistribution(1, 2), IntDistribution(1, 4, log=True), FloatDistribution(0, 2)]
     tried: list[tuple[int, int, BaseDistribution, TrialState]] = [
+        (6, 1, IntDistribution(1, 1), TrialState.COMPLETE),  # says since when it is asked for
         (3, 0, kinds[2], TrialState.COMPLETE),
         (0, 1, kinds[0], TrialState.COMPLETE),  # spent by the next one, of the same range
         (0, 2, kinds[0], TrialState.PRUNED),
@@ -223,8 +225,13 @@ def test_positions_are_spent_once_all_values_of_the_range_were_tried() -> None:
     marked = mark_spent(reader.history(view, union), view, union)
     rows = np.argsort(marked.number)
     spent = marked.missing[rows, union.column["second"]]
-    assert np.flatnonzero(spent).tolist() == [1, 2, 3, 10]
+    assert np.flatnonzero(spent).tolist() == [2, 3, 4, 11]
     assert not marked.missing[:, union.column["first"]].any()
+    # Rows with one value in their range count, though other trials were the first to have several.
+    again = marked.vectors[rows[[0, 11]]] + [0.0, 0.1]
+    repeats = Repeats(union.vectors, marked, 20)
+    assert repeats.seen(again).tolist() == [False, False]
+    assert repeats.among(again).tolist() == [False, True]
 
 
 def test_a_thread_that_does_not_know_yet_that_a_range_moves() -> None:
