@@ -13,6 +13,7 @@ from ConfigSpace import ConfigurationSpace
 from optuna.distributions import BaseDistribution
 from optuna.samplers import RandomSampler
 from optuna.study import Study
+from optuna.trial import TrialState, create_trial
 
 from automl_plugins._arguments import check_integer
 from automl_plugins.meta.designs import diverse
@@ -26,9 +27,9 @@ from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
 from ._sources import read_known
+from ._study import StudyReader
 from .space import Distributions, distributions_in, read_space, value_in
-from .studies import check_study, finished_trials, quiet
-from .trials import StudyColumns, read_trial
+from .studies import check_study, quiet
 
 #: A search space: distributions, a space, a study with trials in it, or the objective itself.
 SearchSpace = (
@@ -83,7 +84,8 @@ def enqueue_initial_design(
             called once, on a trial that is discarded, to learn the parameters of that call.
             Distributions have no conditions: those of the memory are adopted. If the study has
             one objective, the widest range counts where it depends on other parameters, and points
-            that fill the space leave it to the sampler. None takes the study's own trials, and
+            that fill the space leave it to the sampler; names that the objective has replaced by
+            others are left out. None takes the study's own trials, and
             enqueues a ready ``Design`` as it is.
         mode: See above.
         n_configs: k, the number of suggestions; None takes n for ``"replace"``, else half of it.
@@ -116,9 +118,7 @@ def enqueue_initial_design(
         found = replace(design, suggestions=design.suggestions[:k])
     else:
         known = None if memory is None else read_known(memory)
-        source = study if search_space is None else search_space
-        moving = _moving(source) if isinstance(source, Study) else frozenset()
-        asked = _find_space(source, moving)
+        asked, moving = _find_space(study if search_space is None else search_space)
         space, distributions = read_space(asked)
         if known is not None and not isinstance(asked, ConfigurationSpace):
             space = take_conditions(space, known)
@@ -144,18 +144,28 @@ def enqueue_initial_design(
     return found
 
 
-def _moving(study: Study) -> frozenset[str]:
-    """Names whose range depends on other parameters; none of a study of several objectives."""
-    trials = finished_trials(study) if len(study.directions) == 1 else []
-    return StudyColumns(read_trial(trial, maximize=False) for trial in trials).moving
+def _asked_in(study: Study) -> tuple[Distributions, Collection[str]]:
+    """The parameters of a study, and which have a range that depends on others.
+
+    If it has one objective, names that it has replaced by others are left out.
+    """
+    trials = study.get_trials(deepcopy=False)
+    if len(study.directions) > 1:
+        return distributions_in(trials), ()
+    reader = StudyReader(study, None, {}, {})
+    view = reader.view(study, create_trial(state=TrialState.WAITING))
+    found, gone = distributions_in(trials, view.columns.moving), reader.left_out(view)
+    return {n: d for n, d in found.items() if n not in gone}, view.columns.moving
 
 
-def _find_space(
-    source: SearchSpace, moving: Collection[str]
-) -> Distributions | ConfigurationSpace:
-    """The parameters that a study or an objective asks for; anything else unchanged."""
+def _find_space(source: SearchSpace) -> tuple[Distributions | ConfigurationSpace, Collection[str]]:
+    """The parameters that a study or an objective asks for; anything else unchanged.
+
+    Second are the names whose range depends on others, as far as they are known.
+    """
     if isinstance(source, Study):
-        if found := distributions_in(source.get_trials(deepcopy=False), moving):
+        found = _asked_in(source)
+        if found[0]:
             return found
         raise ValueError(
             "Pass search_space=: the distributions that the objective asks for, by name, a"
@@ -163,7 +173,7 @@ def _find_space(
         )
     # Objects of other types are refused by ``read_space``.
     if isinstance(source, Mapping | ConfigurationSpace) or not callable(source):
-        return source
+        return source, ()
     with quiet():
         # With a seed: an objective with branches enters the same branch at each call.
         traced = optuna.create_study(sampler=RandomSampler(seed=0)).ask()
@@ -174,7 +184,7 @@ def _find_space(
             f"The objective {source!r} asked for no parameter when it was called: pass the"
             " distributions by name as search_space=."
         )
-    return traced.distributions
+    return traced.distributions, ()
 
 
 def _in_distributions(design: Design, distributions: Distributions) -> Design:

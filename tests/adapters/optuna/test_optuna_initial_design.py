@@ -272,3 +272,19 @@ def test_a_range_that_depends_on_others_is_the_widest_of_the_study(directions: A
         assert all(values.keys() == {"high"} for values in fixed(asked)[len(found) :])
     else:  # only the newest range is known of it
         assert all(values["low"] <= 2 for values in found.configurations)
+
+
+def test_names_that_an_objective_has_replaced_are_not_suggested() -> None:
+    """Suggestions for the old name alone would change nothing in the new trials."""
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    for name in ("lr", "learning_rate"):
+        study.optimize(lambda trial, n=name: trial.suggest_float(n, 1e-4, 1.0, log=True), 20)  # type: ignore[misc]
+    old, new = (
+        TaskRecord("t", [{name: 0.02}, {name: 0.5}], np.arange(2.0))
+        for name in ("lr", "learning_rate")
+    )
+    with pytest.raises(ValueError, match=r"the runs have lr; the space has learning_rate\."):
+        enqueue_initial_design(study, memory=[old])
+    enqueue_initial_design(study, memory=[new], mode="add", n_configs=1, n_startup_trials=3)
+    assert len(fixed(study)) > 1
+    assert all(values.keys() == {"learning_rate"} for values in fixed(study))
