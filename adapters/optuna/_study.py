@@ -356,5 +356,4 @@ def mark_spent(history: History, view: View, union: UnionSpace) -> History:
         spent[first[moving], moving] = False
     spent &= np.isin(history.status, (Status.COMPLETE, Status.PRUNED))[:, None]
     spent &= ~np.isnan(history.vectors)
-    # Models know the same history again, which is quick.
     return replace(history, missing=history.missing | spent) if spent.any() else history
