@@ -23,6 +23,7 @@ from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.meta.coverage import Beyond
 from automl_plugins.meta.units import (
     DataSize,
+    are_exponents,
     as_numbers,
     ends_of,
     has_words,
@@ -136,13 +137,11 @@ class _Column(NamedTuple):
     foreign: BoolArray
     converted: BoolArray
 
-    def place(
-        self, hyperparameter: Hyperparameter[Any, Any], numbers: FloatArray, is_log: bool
-    ) -> None:
+    def place(self, hp: Hyperparameter[Any, Any], numbers: FloatArray, is_log: bool) -> None:
         """Fill in what the numbers (n,) are in the space, see ``_place``; NaN changes nothing."""
         known = ~np.isnan(numbers)
         self.numbers[known] = numbers[known]
-        placed = _place(hyperparameter, numbers[known], is_log)
+        placed = _place(hp, numbers[known], is_log)
         self.entries[known], self.outside[known], self.rounded[known] = placed
         self.rounded[self.converted] = False  # hardly one is whole; they are noted
 
@@ -156,8 +155,8 @@ def _fill(
     apart: float,
 ) -> None:
     """Fill in the column; ``is_log`` as in ``ranges_of``, None for what is no range there."""
-    if hyperparameter.meta == POSITION:
-        return  # nobody has recorded positions
+    if hyperparameter.meta == POSITION or (is_log and are_exponents(hyperparameter)):
+        return  # nobody has recorded these
     values = read_switch(hyperparameter, values)
     if isinstance(hyperparameter, Constant):
         _fill_constant(column, hyperparameter, values)
@@ -243,6 +242,8 @@ def speak_alike(
     theirs, mine = _categories(known), _categories(asked)
     if theirs is not None:
         return mine is not None and any(find(mine, value) is not None for value in theirs)
+    if are_exponents(asked) and getattr(known, "log", False):
+        return False
     legal = numbers_of(ends_of(asked))
     # None or "auto" beside numbers is one choice more.
     if has_words(asked) or np.count_nonzero(~np.isnan(legal)) < 2:

@@ -16,7 +16,13 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
-from ConfigSpace.hyperparameters import CategoricalHyperparameter, Constant, Hyperparameter
+from ConfigSpace.hyperparameters import (
+    CategoricalHyperparameter,
+    Constant,
+    Hyperparameter,
+    UniformFloatHyperparameter,
+    UniformIntegerHyperparameter,
+)
 
 from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.spaces.restriction import Range, domain_of
@@ -171,6 +177,17 @@ def has_words(hyperparameter: Hyperparameter[Any, Any]) -> bool:
     texts = [c for c in choices_of(hyperparameter) or () if math.isnan(to_number(c))]
     known = [meaning(hyperparameter.name, text, DataSize(1, 1)) for text in texts]
     return bool((~np.isnan(known)).any())
+
+
+def are_exponents(asked: Hyperparameter[Any, Any]) -> bool:
+    """Whether a range is one of exponents if the recorded one was logarithmic.
+
+    What was searched by its logarithm is positive: a range from -3 to 3 is of the exponents of
+    ``C = 10 ** trial.suggest_float("C", -3, 3)``. A -1 may stand for no limit.
+    """
+    if not isinstance(asked, UniformFloatHyperparameter | UniformIntegerHyperparameter):
+        return False
+    return bool(asked.lower < -1)
 
 
 def in_other_units(

@@ -296,6 +296,7 @@ COMMON_FOREST: dict[str, Any] = {
             "svm",
         ),
         ({"C": ANY, "kernel": ["rbf"]}, None),
+        ({"C": (-3.0, 3.0), "gamma": (-5.0, 1.0)}, None),  # exponents
         ({"C": ANY, "kernel": ["rbf", "linear"]}, "svm"),
         ({"C": ANY, "kernel": ["linear", "cosine"]}, None),  # other words
         # words for numbers, which histogram boosting does not have

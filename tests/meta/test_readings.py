@@ -182,3 +182,19 @@ def test_no_number_is_near_to_the_choice_of_no_limit(known: Any) -> None:
 def test_numbers_far_outside_are_at_their_own_end() -> None:
     got, _, _ = read(Categorical("n", [1, 3, 10]), [2, 3, 7, 1e300, math.inf])
     assert got == {2: 1, 3: 3, 7: 10, 1e300: 10, math.inf: 10}
+
+
+def test_exponents_are_not_the_numbers_that_were_recorded() -> None:
+    """Of ``C = 10 ** trial.suggest_float("C", -3, 3)``, say; -1 alone may stand for no limit."""
+    known = Float("C", (0.01, 100.0), log=True)
+    values = [0.1, 1.0, 3.0]
+    for asked in (Float("C", (-3.0, 5.0)), Integer("C", (-3, 5))):
+        got, coverage, notes = read(asked, values, known)
+        assert set(got.values()) == {asked.default_value} and coverage.unusable == {"C": 3}
+        assert notes[0].startswith("C has values that cannot be used in 3 of 3 recorded runs")
+    for same in (Float("C", (-1.0, 5.0)), Float("C", (0.1, 5.0), log=True)):
+        assert read(same, values, known)[0] == pytest.approx(
+            dict(zip(values, values, strict=True))
+        )
+    linear = Float("C", (0.01, 100.0))
+    assert read(Float("C", (-3.0, 5.0)), values, linear)[1].unusable == {}
