@@ -239,9 +239,9 @@ def speak_alike(
     lie in the range that is asked, or between its choices that are numbers, two at least; or if
     both are categories of which some are the same; or if words that mean numbers are asked.
     """
-    theirs, mine = _categories(known), _categories(asked)
-    if theirs is not None:
-        return mine is not None and any(find(mine, value) is not None for value in theirs)
+    if (theirs := _categories(known)) is not None:
+        mine = ends_of(asked)
+        return any(find(mine, value) is not None for value in read_switch(asked, [*theirs]))
     if are_exponents(asked) and getattr(known, "log", False):
         return False
     legal = numbers_of(ends_of(asked))

@@ -311,6 +311,10 @@ COMMON_FOREST: dict[str, Any] = {
         # a choice counts by one recorded option
         ({"min_samples_leaf": ["a", "b"], "criterion": BOTH, "bootstrap": BOTH}, None),
         ({"min_samples_leaf": (1, 9), "criterion": ["gini", "x"]}, "random_forest"),
+        # a switch, however it is written
+        ({"max_features": ANY, "min_samples_leaf": (1, 9), "bootstrap": [0, 1]}, FOREST),
+        ({"max_features": ANY, "min_samples_leaf": (1, 9), "bootstrap": (0, 1)}, FOREST),
+        ({"max_features": ANY, "min_samples_leaf": (1, 9), "bootstrap": (0, 2)}, None),
         # of random forests or of histogram boosting
         ({"max_features": ANY, "min_samples_leaf": (1, 9)}, None),
         ({"max_features": ANY, "min_samples_leaf": (1, 9), "bootstrap": BOTH}, FOREST),
