@@ -79,6 +79,7 @@ _FOREIGN = {
     **dict.fromkeys(("lightgbm", "xgboost", "catboost"), _NETWORK),
     "hist_gradient_boosting": f"{_NETWORK} n_estimators",
     **dict.fromkeys(("random_forest", "extra_trees"), "learning_rate contamination"),
+    "svm": "penalty",
     "logistic_regression": "alpha",
     "mlp": "l1_ratio penalty",
     "knn": "contamination",

@@ -342,6 +342,10 @@ COMMON_FOREST: dict[str, Any] = {
             "logistic_regression",
         ),
         ({"C": ANY, "class_weight": ["balanced", "none"], "tol": (0.1, 0.9)}, None),
+        (
+            {"C": ANY, "class_weight": [None, "balanced"], "penalty": ["l1", "l2"]},
+            "logistic_regression",
+        ),
         # as many of each learner
         ({"C": ANY, "gamma": ANY, "n_neighbors": (1, 30), "p": (1, 2)}, None),
         ({"model__C": ANY, "model__gamma": ANY}, "svm"),
