@@ -63,6 +63,19 @@ _TUNED = {
         fold_len_multiplier langevin diffusion_temperature model_shrink_rate model_size_reg
         loss_function objective
     """,
+    "hist_gradient_boosting": """
+        learning_rate max_iter max_leaf_nodes max_depth min_samples_leaf l2_regularization
+        max_features max_bins early_stopping n_iter_no_change validation_fraction tol loss
+        class_weight
+    """,
+    **dict.fromkeys(
+        ("random_forest", "extra_trees"),
+        """
+        n_estimators max_depth max_leaf_nodes max_features max_samples min_samples_leaf
+        min_samples_split min_weight_fraction_leaf min_impurity_decrease ccp_alpha bootstrap
+        criterion class_weight
+        """,
+    ),
 }
 _OWN_NAMES = {learner: frozenset(text.split()) for learner, text in _TUNED.items()}
 # Models of other kinds have them, too: forests, kernel methods, penalised regressions.

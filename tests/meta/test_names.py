@@ -179,6 +179,7 @@ RANGES: dict[str, Any] = {
         ("colsample_bylevel max_depth learning_rate", "catboost"),
         # histogram boosting
         ("learning_rate max_iter max_leaf_nodes", "hist_gradient_boosting"),
+        ("learning_rate max_iter max_depth", "hist_gradient_boosting"),
         ("learning_rate max_iter max_depth l2_regularization", "hist_gradient_boosting"),
         (
             "learning_rate max_iter max_depth max_leaf_nodes min_samples_leaf l2_regularization",
@@ -203,6 +204,8 @@ RANGES: dict[str, Any] = {
         ("learning_rate l2_regularization batch_size", None),
         # forests, not histogram boosting, and gradient boosting, not forests
         ("n_estimators max_depth max_features min_samples_leaf", "random_forest"),
+        ("max_depth max_features min_samples_leaf min_samples_split", "random_forest"),
+        ("max_features max_leaf_nodes min_samples_leaf min_samples_split", "random_forest"),
         (
             "n_estimators learning_rate max_depth max_features min_samples_leaf min_samples_split",
             "xgboost",
