@@ -292,7 +292,7 @@ def _place(
     if (choices := choices_of(hyperparameter)) is not None:
         sequence = numbers_of(choices)
         if isinstance(hyperparameter, CategoricalHyperparameter) and (numbers >= 0.0).all():
-            sequence = without_no_limit(sequence)
+            sequence = without_no_limit(hyperparameter.name, sequence)
         low, high = np.nanmin(sequence), np.nanmax(sequence)
         legal = np.clip(numbers, low, high)  # from afar all choices are equally near
         index = nearest(legal, sequence, by_ratio=is_log and bool(low > 0.0))

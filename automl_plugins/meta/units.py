@@ -120,12 +120,13 @@ def no_limit_among(name: str, choices: Sequence[Any], numbers: FloatArray) -> Fl
     return np.where(np.isin(numbers, _NO_LIMIT), found[0], np.nan)
 
 
-def without_no_limit(choices: FloatArray) -> FloatArray:
-    """Choices as numbers (k,), NaN for a -1 beside positive ones: no number is near to it.
+def without_no_limit(name: str, choices: FloatArray) -> FloatArray:
+    """Choices as numbers (k,), NaN for "no limit" beside positive ones: no number is near to it.
 
-    -1 stands for "no limit", but would be the choice nearest to 0 or 1.
+    It is -1, or 0 of a ``max_depth``, and would be the choice nearest to 0 or 1.
     """
-    is_lone = (choices == -1.0) & (np.count_nonzero(choices <= 0.0) == 1)
+    no_limit = _NO_LIMIT if _last_part(name) == "max_depth" else _NO_LIMIT[:1]
+    is_lone = np.isin(choices, no_limit) & (np.count_nonzero(choices <= 0.0) == 1)
     return np.where(is_lone, np.nan, choices) if (choices > 0.0).any() else choices
 
 

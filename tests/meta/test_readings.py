@@ -179,6 +179,16 @@ def test_no_number_is_near_to_the_choice_of_no_limit(known: Any) -> None:
     assert got == {-2: -1, 0: -1, 1.5: 3, 5: 3}
 
 
+def test_no_depth_is_near_to_a_zero_that_means_no_limit() -> None:
+    """As of XGBoost, whose stumps would be its deepest trees."""
+    got, _, _ = read(
+        Categorical("max_depth", [0, 3, 6]), [0, 1, 3, 5, 12], Integer("max_depth", (0, 12))
+    )
+    assert got == {0: 0, 1: 3, 3: 3, 5: 6, 12: 6}
+    got, _, _ = read(Categorical("n", [0, 3, 6]), [0, 1, 3, 5, 12], Integer("n", (0, 12)))
+    assert got == {0: 0, 1: 0, 3: 3, 5: 6, 12: 6}
+
+
 def test_numbers_far_outside_are_at_their_own_end() -> None:
     got, _, _ = read(Categorical("n", [1, 3, 10]), [2, 3, 7, 1e300, math.inf])
     assert got == {2: 1, 3: 3, 7: 10, 1e300: 10, math.inf: 10}
