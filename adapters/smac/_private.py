@@ -164,6 +164,7 @@ class _Loop(SMBO):
     * Trials that were interrupted come first; SMAC leaves them running. Trials that were ``asked``
       for, or that workers of Dask still run, do not count as interrupted.
     * A search that was interrupted while it looked for a configuration looks again; SMAC ends it.
+    * A search without trials left ends at once; SMAC looks at the limit after one more trial.
     * A run continues also with other limits or workers, in a folder that was moved, and after its
       memory has changed (see ``continuing``); SMAC asks at the keyboard what to do with it.
     """
@@ -288,6 +289,9 @@ class _Loop(SMBO):
             running = self._runhistory.get_running_trials()
             self._again = [trial for trial in running if trial not in others]
             self._trial_generator = chain(self._take(), self._trial_generator)
+        if self.remaining_trials <= 0 and not self._finished:
+            # Interrupted at its very end, or limited to fewer trials than it has.
+            self._trial_generator = iter(())
         return super().optimize(**options)
 
     def validate(self, config: Configuration, *, seed: int | None = None) -> Any:

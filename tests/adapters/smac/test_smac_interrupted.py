@@ -164,6 +164,28 @@ def test_trials_that_were_running_come_first_after_both_kinds_of_interruption(
     assert (smac.runhistory.finished, smac.runhistory.running) == (12, 0)
 
 
+class InterruptedAtTheEnd(Callback):
+    def on_end(self, smbo: Any) -> None:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("again", ["same", "new"])
+def test_a_search_that_was_interrupted_after_its_last_trial_has_ended(
+    tmp_path: Path, again: str
+) -> None:
+    """SMAC would evaluate one trial more than the scenario allows."""
+    smac = facade(tmp_path, gbqr(**QUICK), callbacks=[InterruptedAtTheEnd()])
+    with pytest.raises(KeyboardInterrupt):
+        search(smac)
+    if again == "same":
+        with pytest.raises(KeyboardInterrupt):  # by the end, which comes again
+            search(smac)
+    else:
+        smac = facade(tmp_path, gbqr(**QUICK), overwrite=False)
+        search(smac)
+    assert len(smac.runhistory) == 12
+
+
 def test_an_exhausted_space_is_the_end_after_an_interruption_too(tmp_path: Path) -> None:
     space = ConfigurationSpace({"a": ["x", "y", "z"]}, seed=0)
     given: dict[str, Any] = {"space": space, "function": lambda config, seed=0: 0.0}

@@ -31,6 +31,14 @@ pytestmark = pytest.mark.usefixtures("nobody_answers")
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 
 
+def test_a_limit_below_what_was_evaluated_is_the_end(tmp_path: Path) -> None:
+    begun: dict[str, Any] = {"name": "mine", "overwrite": False, "proposer": gbqr(**QUICK)}
+    assert len(search(facade(tmp_path, callbacks=[StopAfter(6)], **begun))) == 6
+    smac = facade(tmp_path, n_trials=4, **begun)
+    search(smac)
+    assert len(smac.runhistory) == 6
+
+
 @pytest.mark.parametrize("n", [3, 5])
 @pytest.mark.parametrize("other", [{"x": (0.0, 1.0), "z": (0.0, 1.0)}, SPACE | {"y": (5.0, 9.0)}])
 def test_a_run_with_another_space_is_left_as_it_is(tmp_path: Path, n: int, other: Any) -> None:
