@@ -89,7 +89,7 @@ class GBQRFacade(Facade):
 
     Raises:
         TypeError: For an unknown argument.
-        ValueError: For several objectives, a selector of another search space, and arguments or
+        ValueError: For several objectives, no trials, a selector of another space, arguments or
             parts that would not be used, or do not fit together.
 
     Example::
@@ -105,6 +105,10 @@ class GBQRFacade(Facade):
         self.check_parts(parts)
         options = {name: parts.pop(name) for name in self._options if name in parts}
         check_one_objective(type(self).__name__, scenario)
+        if scenario.n_trials < 1:  # SMAC's facades refuse it because their designs are larger
+            raise ValueError(
+                f"n_trials of the scenario must be at least 1, got {scenario.n_trials}."
+            )
         if parts.get("multi_objective_algorithm") is not None:
             raise ValueError(
                 f"multi_objective_algorithm would not be used: {type(self).__name__} takes one"

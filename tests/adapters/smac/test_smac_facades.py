@@ -435,6 +435,7 @@ DESIGNED = partial(
     ("parts", "message"),
     [
         ({"objectives": ["cost", "time"]}, "takes one objective"),
+        ({"n_trials": 0}, "n_trials of the scenario must be at least 1, got 0"),
         (
             {"multi_objective_algorithm": partial(MeanAggregationStrategy)},
             "would not be used: GBQRFacade takes one objective. Leave it out",
