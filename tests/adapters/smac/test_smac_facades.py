@@ -130,6 +130,8 @@ def test_parts_of_the_model_hand_over_to_smac(tmp_path: Path, part: dict[str, An
     assert meta["model"]["name"] == "SurrogateModel"
     seconds = meta["runhistory_encoder"]["name"] == "CostAndSecondsEncoder"
     assert seconds == (meta["acquisition_function"]["name"] == "EIPerSecond")
+    if "runhistory_encoder" not in part:  # the facade's own: GBQR sees costs as normal scores
+        assert meta["runhistory_encoder"]["target"] == "normal_scores"
 
 
 def test_a_design_beside_the_model_needs_no_room_for_the_usual_one(tmp_path: Path) -> None:
