@@ -85,9 +85,9 @@ _COMMON = {"n_estimators", "max_depth", "alpha", "gamma", "lambda", "tol"}
 # and learning rate, it is a booster's.
 _WITH_RATE = "alpha", "depth", "iterations", "max_iter", "lambda", "gamma alpha", "gamma lambda"
 _OF_NETWORKS = {frozenset(f"learning_rate {others}".split()) for others in _WITH_RATE}
-# What a learner never has: beside these its names are those of another model, such as a network,
-# gradient boosting, a linear model trained step by step, or a search for outliers.
-_NETWORK = "batch_size dropout epochs n_epochs num_epochs momentum optimizer weight_decay"
+# Names, or words of names, that a learner never has: with these it is another model, such as a
+# network, gradient boosting, a linear model trained step by step, or a search for outliers.
+_NETWORK = "batch dropout epochs hidden momentum optimizer weight_decay"  # also dropout_rate
 _FOREIGN = {
     **dict.fromkeys(("lightgbm", "xgboost", "catboost"), _NETWORK),
     "hist_gradient_boosting": f"{_NETWORK} n_estimators",
@@ -173,7 +173,8 @@ def _match(space: VectorSpace, varying: list[str], learner: str) -> _Match | Non
     # Libraries share the table of other names: XGBoost itself has no ``depth``.
     classifier = REGRESSIONS.get(learner, learner)
     library = _OWN_NAMES.get(classifier, names)
-    if not {*_FOREIGN.get(classifier, "").split()}.isdisjoint(bare.values()):
+    words = {word for name in bare.values() for word in (name, *name.split("_"))}
+    if not words.isdisjoint(_FOREIGN.get(classifier, "").split()):
         return None
     if len(bare) < len(varying) and not is_step(prefix):
         return None  # ``lgbm_`` and ``xgb_``, say: it is not clear what the others are of

@@ -202,6 +202,9 @@ RANGES: dict[str, Any] = {
         ("learning_rate gamma alpha", None),
         ("learning_rate lambda_l1 lambda_l2 dropout", None),
         ("learning_rate l2_regularization batch_size", None),
+        ("learning_rate lambda_l1 lambda_l2 dropout_rate", None),
+        ("learning_rate reg_alpha subsample hidden_size", None),
+        ("learning_rate gamma num_train_epochs", None),
         # forests, not histogram boosting, and gradient boosting, not forests
         ("n_estimators max_depth max_features min_samples_leaf", "random_forest"),
         ("max_depth max_features min_samples_leaf min_samples_split", "random_forest"),
