@@ -123,9 +123,10 @@ class AutoSampler(TransferSampler):
             ``"auto"`` takes the bundled memory of a learner if the objective asks for at least
             two of its hyperparameters, by their names in the learner's library, and if these are
             at least half of all; the log names it. A search among several algorithms has no
-            learner: if there is a choice that the learner does not have, the memory waits until
-            two of its options, or three trials, are complete. Without ``search_space`` the names
-            are known from the second trial on. None for a search without a memory.
+            learner: if there is a choice that the learner does not have, and not of numbers, the
+            memory waits until two of its options, or three trials, are complete. Without
+            ``search_space`` the names are known from the second trial on. None for a search
+            without a memory.
         cost: See ``ProposerSampler``. If given, the gain is divided by the predicted seconds.
 
     Raises:
