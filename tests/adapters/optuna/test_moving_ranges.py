@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from automl_plugins.adapters.optuna import (
     record,
 )
 from automl_plugins.adapters.optuna._study import StudyReader, mark_spent
-from automl_plugins.adapters.optuna._union import POSITION, position_of, value_at
+from automl_plugins.adapters.optuna._union import POSITION, position_of, positions_in, value_at
 from automl_plugins.adapters.optuna.trials import StudyColumns, read_trial
 from objectives import Objective, search
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
@@ -53,6 +54,18 @@ def test_what_depends_on_a_range_is_learned(make: Callable[..., BaseSampler]) ->
     assert np.median([study.best_value for study in studies]) < 0.1
     for study in studies:
         assert len({tuple(trial.params.values()) for trial in study.trials}) >= 34
+
+
+def test_models_learn_from_the_position_that_was_proposed() -> None:
+    """If it gives the value: an enqueued trial has another one. Of 1 to 2, 0.9 gives 2."""
+    trial = read_trial(
+        create_trial(value=1.0, params={"m": 2}, distributions={"m": IntDistribution(1, 2)}),
+        maximize=False,
+    )
+    for proposed, found in (({"m": 0.9}, 0.9), ({"m": 0.1}, 1.0), ({}, 1.0)):
+        assert positions_in(replace(trial, positions=proposed), {"m"}) == {"m": found}
+    alone = replace(trial, values={}, distributions={}, constants={"m": 1.0})
+    assert positions_in(replace(alone, positions={"m": 0.9}), {"m"}) == {"m": 0.9}
 
 
 @pytest.mark.parametrize("make", [AutoSampler, GBQRSampler])
