@@ -161,7 +161,8 @@ def _fill(
     if isinstance(hyperparameter, Constant):
         _fill_constant(column, hyperparameter, values)
         return
-    if (choices := _categories(hyperparameter)) is None:
+    choices = _categories(hyperparameter)
+    if choices is None or (is_log is not None and unit_of(hyperparameter) is not None):
         numbers = _to_numbers(column, hyperparameter, values, size)
         column.place(hyperparameter, numbers, bool(is_log))
         return
@@ -223,11 +224,7 @@ def _categories(hyperparameter: Hyperparameter[Any, Any]) -> Sequence[Any] | Non
     choices = choices_of(hyperparameter)
     if choices is None or isinstance(hyperparameter, CategoricalHyperparameter):
         return choices
-    return None if _are_numbers(choices) else choices
-
-
-def _are_numbers(choices: Sequence[Any]) -> bool:
-    return not np.isnan(numbers_of(choices)).any()
+    return choices if np.isnan(numbers_of(choices)).any() else None
 
 
 def speak_alike(

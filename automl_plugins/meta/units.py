@@ -51,19 +51,22 @@ class DataSize(NamedTuple):
 
 
 def unit_of(hyperparameter: Hyperparameter[Any, Any]) -> Unit | None:
-    """The unit of a numeric hyperparameter, by the end of its name; None if it is not clear.
+    """The unit of a range or of choices of numbers, by the end of the name; None if not clear.
 
     "rf.max_features", "rf__max_features" and "rf_max_features" are "max_features".
     """
-    is_number = not isinstance(hyperparameter, CategoricalHyperparameter | Constant)
-    if _last_part(hyperparameter.name) not in _COUNTED or not is_number:
+    is_constant = isinstance(hyperparameter, Constant)
+    if _last_part(hyperparameter.name) not in _COUNTED or is_constant:
         return None
     known = ends_of(hyperparameter)
     if not all(isinstance(value, numbers.Real) for value in known):
         return None
-    if all(isinstance(value, numbers.Integral) for value in known) or min(known) >= 1.0:
+    is_whole = [isinstance(value, numbers.Integral) for value in known]
+    if all(is_whole) or min(known) >= 1.0:
         return "count"
-    return "fraction" if max(known) <= 1.0 else None
+    # 1 beside fractions, among choices, may be meant as one of them.
+    is_mixed = isinstance(hyperparameter, CategoricalHyperparameter) and any(is_whole)
+    return "fraction" if max(known) <= 1.0 and not is_mixed else None
 
 
 def ends_of(hyperparameter: Hyperparameter[Any, Any]) -> Sequence[Any]:

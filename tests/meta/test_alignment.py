@@ -494,6 +494,40 @@ def test_a_gap_of_a_nullable_column_means_nothing(name: str) -> None:
     assert [found[name] for found in values(space, vectors)] == pytest.approx([0.5, 0.25])
 
 
+@pytest.mark.parametrize(
+    ("choices", "recorded", "expected"),
+    [
+        # Of 25 columns 1.0 are all, and 0.12 are three.
+        ([1, 3, 10], [1.0, 0.12, 0.05, 0.3, 0.5], [10, 3, 1, 10, 10]),
+        ([1.0, 3.0, 10.0], [1.0, 0.12, 0.05, 0.3, 0.5], [10.0, 3.0, 1.0, 10.0, 10.0]),
+        ([0.1, 0.5, 1.0], [1, 2, 12, 25], [0.1, 0.1, 0.5, 1.0]),
+        ([0.1, 0.5, 1.0], [1.0, 0.5], [1.0, 0.5]),
+        ([0.5, 1], [1, 0.5], [1, 0.5]),  # 1 beside 0.5 is as clear as nothing else
+    ],
+)
+def test_choices_of_counts_are_the_recorded_fractions(
+    choices: list[float], recorded: list[float], expected: list[float]
+) -> None:
+    """``max_features`` of 2, 4, 6 or 8 meets the fractions of a forest's memory."""
+    one = Integer if isinstance(recorded[0], int) else Float
+    known = TaskRecord("t", [], np.empty(0), space=space_of(one("max_features", (0, 25))))
+    space = space_of(Categorical("max_features", choices))
+    rows = [{"max_features": x} for x in recorded]
+    found = aligned(space, *rows, records=[known], size=DataSize(100, 25))
+    assert found.keep.all()
+    assert [run["max_features"] for run in to_values(space, found.vectors)] == expected
+
+
+def test_recorded_choices_of_counts_are_not_moved() -> None:
+    """Of choices that were recorded as such, another one is not the nearest."""
+    known = space_of(Categorical("max_features", [1, 2, 5, 10]))
+    record = TaskRecord("t", [], np.empty(0), space=known)
+    rows = [{"max_features": x} for x in (1, 2, 5, 10)]
+    space = space_of(Categorical("max_features", [1, 5, 20]))
+    found = aligned(space, *rows, records=[record], size=DataSize(100, 25))
+    assert found.keep.tolist() == [True, False, True, False]
+
+
 def test_counts_without_the_sizes_are_not_known() -> None:
     rows = [{"min_samples_leaf": n} for n in (5, 300)]
     vectors, keep, coverage, _ = aligned(leaves(0.01, 0.5, default=0.25), *rows)
