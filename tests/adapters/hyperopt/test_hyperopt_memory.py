@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -248,6 +249,9 @@ def test_boasf_is_recorded_too() -> None:
     options: dict[str, Any] = {"rstate": np.random.default_rng(0), "verbose": False}
     boasf_fmin(record(loss_of, store, "t"), SPACE, max_evals=8, trials=trials, **options)
     assert len(store.runs) == 8 == len(trials)
+    told = r"an objective of record .* afterwards, by record\(\.\.\.\)\.add\(trials, space\)"
+    with ThreadPoolExecutor(1) as threads, pytest.raises(ValueError, match=told):
+        boasf_fmin(record(loss_of, store, "u"), SPACE, max_evals=8, executor=threads)
 
 
 def test_trials_of_different_spaces_are_different_searches() -> None:
