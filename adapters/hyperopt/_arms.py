@@ -30,7 +30,16 @@ from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 from automl_plugins.streams import Streams
 
-from ._pyll import Interval, Part, find_needed, find_switched, label_of, labels, restrict
+from ._pyll import (
+    Interval,
+    Part,
+    find_needed,
+    find_switched,
+    is_draw,
+    label_of,
+    labels,
+    restrict,
+)
 from .space import PyllSpace, translate
 from .suggest import ArmDomain, Place, Suggest, View
 from .trials import NOTE, Document, inner_note, note_of, values_of
@@ -190,10 +199,12 @@ class ArmSpace:
 
     def view(self, number: int, trials: Trials, documents: Iterable[Document]) -> Trials:
         """The ``documents`` of an arm, as the suggest function inside the arm sees them."""
-        arm = self.arms.arms[number]
+        arm, params = self.arms.arms[number], self.domain(number).params
 
         def translate(document: Document) -> Document:
-            inner = arm.inner(values_of(document))
+            drawn = arm.inner(values_of(document))
+            # Not what an earlier space had: TPE fails with it.
+            inner = {name: v for name, v in drawn.items() if is_draw(params[name], v)}
             vals = {name: [inner[name]] if name in inner else [] for name in arm.labels}
             idxs = {name: [document["tid"]] * len(drawn) for name, drawn in vals.items()}
             own = {"idxs": idxs, "vals": vals, NOTE: inner_note(note_of(document))}

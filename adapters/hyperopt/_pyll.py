@@ -170,6 +170,19 @@ def depends(expr: Any) -> bool:
     return next(find_needed(expr), None) is not None
 
 
+def is_draw(distribution: Any, value: Any) -> bool:
+    """Whether a value is of the kind that a distribution draws; ranges of numbers may be wider."""
+    name, number = distribution.name, as_number(value)
+    if name in ("loguniform", "lognormal"):
+        return number > 0
+    if name not in ("categorical", "randint"):
+        return not math.isnan(number)
+    whole = name == "randint"
+    ends = ends_of(distribution) if whole else (0, len(constant(distribution, "p")))
+    # Ends that depend on hyperparameters are unknown.
+    return number.is_integer() and (ends is None or ends[0] <= value < ends[1])
+
+
 def constant(distribution: Any, name: str) -> Any:
     """An argument of a distribution, evaluated; None if it is not given."""
     argument = distribution.arg.get(name)

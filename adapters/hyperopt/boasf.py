@@ -127,7 +127,9 @@ def boasf_fmin(
     domain = Domain(fn, space, pass_expr_memo_ctrl=pass_expr_memo_ctrl)
     if executor is not None and domain.pass_expr_memo_ctrl:
         raise ValueError(
-            "pass_expr_memo_ctrl needs the trials in this process: leave out executor=."
+            "pass_expr_memo_ctrl, which an objective of record has, needs the trials in this"
+            " process: leave out executor=, or record afterwards, by record(...).add(trials,"
+            " space)."
         )
     points = [_check_point(domain, point) for point in points_to_evaluate or ()]
     if max_evals is not None and len(points) > max_evals:
@@ -230,7 +232,9 @@ def _check_point(domain: Domain, point: Mapping[str, Any]) -> Values:
             raise ValueError(
                 f"points_to_evaluate: {label!r} must be a finite number, got {value!r}."
             )
-        if drawn_from in ("loguniform", "lognormal") and number <= 0:  # TPE would fail from now on
+        if (
+            drawn_from in ("loguniform", "lognormal") and number <= 0
+        ):  # TPE would not learn from it
             raise ValueError(
                 f"points_to_evaluate: {label!r} must be above 0, got {value!r}: it is the value"
                 " itself, not its logarithm."

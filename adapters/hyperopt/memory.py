@@ -125,7 +125,10 @@ def read_task(source: Trials, *, name: str | None = None, space: Any = None) -> 
             raise UnnamedTask(f"Trials do not store what was tuned: pass name=, {_AS_MEMORY}.")
         name = keys.pop()
     if space is None:
-        raise ValueError(f"Trials store only the index of an option: pass space=, {_AS_MEMORY}.")
+        raise ValueError(
+            "Trials store only the index of an option: pass space=, the search space that fmin was"
+            f" given (pyll expressions), {_AS_MEMORY}."
+        )
     return read_documents(finished_documents(source), str(name), read_space(space))
 
 

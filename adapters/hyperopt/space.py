@@ -145,9 +145,9 @@ class PyllSpace:
             )
         if label in self.options:
             names = self.options[label]
-            if not 0 <= int(drawn) < len(names):
+            if not (number.is_integer() and 0 <= number < len(names)):
                 raise ValueError(
-                    f"A trial has option {int(drawn)} of {label!r}, which has {len(names)}"
+                    f"A trial has option {number:g} of {label!r}, which has {len(names)}"
                     " options: an index may mean another option than in these trials. A search of"
                     " another space needs trials of its own, which are read with that space."
                 )

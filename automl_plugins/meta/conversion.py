@@ -68,12 +68,16 @@ def convert(
     """
     target = load_adapter(to)
     general = space is None or isinstance(space, ConfigurationSpace)
-    if isinstance(history, TaskRecord):
+    source = None if isinstance(history, TaskRecord) else reader_of(history)
+    understood = general or (source is not None and source.is_space(space))
+    if not (understood or target.is_space(space)):
+        raise TypeError(
+            f"space={space!r} is not a search space of either framework: pass a"
+            " ConfigurationSpace, pyll expressions (Hyperopt) or distributions by name (Optuna)."
+        )
+    if source is None:
         record = history if name is None else replace(history, name=name)
-        understood = general
     else:
-        source = reader_of(history)
-        understood = general or source.is_space(space)
         known = space if understood else None
         try:
             record = source.read_task(history, name=name, space=known)
@@ -81,11 +85,6 @@ def convert(
             record = source.read_task(history, name="converted", space=known)
     if general or target.is_space(space):
         return target.write_history(record, space, **options)
-    if not understood:
-        raise TypeError(
-            f"space={space!r} is not a search space of either framework: pass a"
-            " ConfigurationSpace, pyll expressions (Hyperopt) or distributions by name (Optuna)."
-        )
     # ``space`` is in the language of the source: the record was read by it and contains it.
     return target.write_history(record, None, **options)
 

@@ -148,7 +148,7 @@ def run_key(number: int, began: datetime | None, *facts: object) -> str:
     ``facts``, such as its configuration and loss.
     """
     # Simulated clocks begin at ``CLOCK_START`` in every search.
-    if began is None or unix_time(began) < unix_time(FIRST_MOMENT):
+    if not isinstance(began, datetime) or unix_time(began) < unix_time(FIRST_MOMENT):
         return f"{number}@{digest(*facts)}"
     return f"{number}@{began.isoformat()}"
 

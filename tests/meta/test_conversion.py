@@ -349,6 +349,7 @@ def test_grids_come_back_as_the_distributions_they_were() -> None:
 # --- bad input -------------------------------------------------------------------------------
 
 RECORD = TaskRecord("t", [{"x": 0.5}], np.array([1.0]))
+OF_OPTUNA = {"x": FloatDistribution(0, 1)}
 
 
 @pytest.mark.parametrize(
@@ -362,7 +363,9 @@ RECORD = TaskRecord("t", [{"x": 0.5}], np.array([1.0]))
         ({}, "optuna", {}, TypeError, "Cannot read a dict as a history"),
         ("nowhere", "optuna", {}, ValueError, "There is no file 'nowhere'"),
         (optuna.create_study(), "smac", {"space": {"x": 1}}, TypeError, "of either framework"),
+        (Trials(), "optuna", {"space": {"x": 1}}, TypeError, "of either framework"),
         (Trials(), "optuna", {"name": "t"}, ValueError, "Trials store only the index"),
+        (Trials(), "optuna", {"space": OF_OPTUNA}, ValueError, "space that fmin was given"),
     ],
 )
 def test_bad_input_is_explained(

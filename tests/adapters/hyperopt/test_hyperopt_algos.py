@@ -439,6 +439,26 @@ def test_trials_of_a_space_that_was_changed_are_continued(algo: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "after", "end", "sign"),
+    [
+        (lambda: hp.randint("x", 9), lambda: hp.randint("x", 2), 2, -1),
+        (lambda: hp.randint("x", 9), lambda: hp.randint("x", 5, 9), 9, 1),
+        (lambda: hp.uniform("x", -1, 1), lambda: hp.loguniform("x", -3, 0), 1, 1),
+    ],
+)
+def test_tpe_is_not_shown_what_a_changed_space_cannot_draw(
+    before: Any, after: Any, end: int, sign: int
+) -> None:
+    """It would fail, with a message of NumPy's, or propose a value beyond the range."""
+    algo, trials = bandit(inner=partial(tpe.suggest, n_startup_jobs=2)), Trials()
+    for suggest, x, n in ((rand.suggest, before(), 9), (algo, after(), 14)):
+        where = hp.choice("model", [[x, hp.uniform("y", 0, 1)]])
+        search(suggest, n, where=where, fn=lambda c: sign * c[0] + c[1], trials=trials)
+    assert len(trials) == 14
+    assert all(values_of(document)["x"] < end for document in trials.trials[9:])
+
+
+@pytest.mark.parametrize(
     "algo",
     [
         partial(bandit, seed=1),

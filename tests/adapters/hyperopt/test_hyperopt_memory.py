@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from automl_plugins.adapters.hyperopt.expressions import expression
 from ConfigSpace import ConfigurationSpace
 from effort import Clock
 from hyperopt import STATUS_FAIL, STATUS_OK, Trials, hp, rand
+from hyperopt.base import trials_from_docs
 from hyperopt_runs import minimise, values_of
 from known_runs import FakeStore
 
@@ -247,6 +249,9 @@ def test_boasf_is_recorded_too() -> None:
     options: dict[str, Any] = {"rstate": np.random.default_rng(0), "verbose": False}
     boasf_fmin(record(loss_of, store, "t"), SPACE, max_evals=8, trials=trials, **options)
     assert len(store.runs) == 8 == len(trials)
+    told = r"an objective of record .* afterwards, by record\(\.\.\.\)\.add\(trials, space\)"
+    with ThreadPoolExecutor(1) as threads, pytest.raises(ValueError, match=told):
+        boasf_fmin(record(loss_of, store, "u"), SPACE, max_evals=8, executor=threads)
 
 
 def test_trials_of_different_spaces_are_different_searches() -> None:
@@ -268,6 +273,14 @@ def test_a_space_with_labels_that_were_never_drawn_is_refused() -> None:
     # A search that was continued in a wider space has drawn all labels.
     search(lambda point: point["x"], 9, wider, trials=trials)
     assert record(loss_of, store, "u").add(trials, wider) == 9
+
+
+def test_times_that_came_back_as_texts_are_unknown_starts() -> None:
+    """As from trials that were kept as JSON."""
+    store, trials = FakeStore(), search(loss_of, 3)
+    documents = [{**d, "book_time": str(d["book_time"])} for d in trials.trials]
+    recorded, kept = record(loss_of, store, "t", SPACE), trials_from_docs(documents)
+    assert recorded.add(kept) == 3 == len(store.runs) and recorded.add(kept) == 0
 
 
 def test_an_option_that_was_never_drawn_is_no_other_space() -> None:
