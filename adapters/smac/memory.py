@@ -95,16 +95,9 @@ def curves(
 def read_task(
     source: Source, *, name: str | None = None, space: ConfigurationSpace | None = None
 ) -> TaskRecord:
-    """The finished trials of a run history, read as by ``curves``.
+    """The finished trials of the only run history of a source, read as by ``curves``.
 
-    Args:
-        source: A run history; a facade; a folder with one run history in it or below.
-        name: Name of the task; None takes the name that the scenario was given.
-        space: The search space; None takes the recorded one.
-
-    Raises:
-        TypeError: For any other source.
-        ValueError: For several run histories, or none; without a name; as ``curves``.
+    ValueError for several run histories or none, and for a run without a name.
     """
     runs = runs_of(source)
     if len(runs) != 1:
@@ -118,16 +111,9 @@ def read_task(
 
 
 def read_tasks(source: Source, *, name: str | None = None) -> list[TaskRecord]:
-    """The usable run histories of a source, a record each; records of one name are one task.
+    """The usable run histories of a source, see ``use_runs``; records of one name are one task.
 
-    Args:
-        source: See ``use_runs``.
-        name: Name of the task if all runs are of one, such as the seeds of a scenario; None takes
-            the names that the scenarios were given.
-
-    Raises:
-        TypeError: As ``use_runs``.
-        ValueError: As ``use_runs``; for a name if the scenarios have several.
+    Given a ``name``, all runs must be of one task, such as the seeds of a scenario.
     """
 
     def use(run: Run) -> tuple[str | None, TaskRecord]:
@@ -338,12 +324,7 @@ class RecordCallback(SearchRecorder, Callback):
         self.recorder = Recorder(store, task=task, meta_features=meta_features, tags=tags)
 
     def on_start(self, smbo: SMBO) -> None:
-        """Refuse a scenario that cannot be recorded, before ``optimize`` begins.
-
-        Raises:
-            ValueError: For a scenario without a name if ``task`` was not given; with several
-                instances or objectives.
-        """
+        """Refuse a scenario that cannot be recorded, before ``optimize`` begins."""
         self._run(smbo)
 
     def on_tell_start(self, smbo: SMBO, info: TrialInfo, value: TrialValue) -> bool | None:

@@ -273,11 +273,7 @@ class ExplainCallback(Callback):
         self.selector = selector
 
     def on_tell_start(self, smbo: SMBO, info: TrialInfo, value: TrialValue) -> bool | None:
-        """Add the note, unless its key is in use.
-
-        Raises:
-            ValueError: For a configuration that is not one of the search space.
-        """
+        """Add the note, unless its key is in use."""
         proposal = self.selector.proposal_of(info.config)
         if proposal is not None and not read_note(value, _NOTE):
             write_note(value, _NOTE, proposal.to_dict())

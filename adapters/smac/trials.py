@@ -188,11 +188,9 @@ def use_runs(
             and ``use``.
     """
     named = named_sources(sources)
-    made: list[_T] = []
     # An object that is no source raises when it is read.
-    for name, source in [(None, sources)] if named is None else named:
-        made += _use(source, name, use)
-    return made
+    each = [(None, sources)] if named is None else named
+    return [made for name, source in each for made in _use(source, name, use)]
 
 
 def _use(source: Any, name: str | None, use: Callable[[Run], _T]) -> list[_T]:
@@ -218,12 +216,7 @@ def _use(source: Any, name: str | None, use: Callable[[Run], _T]) -> list[_T]:
 
 
 def runs_of(source: Any) -> list[Run]:
-    """The run histories of one source.
-
-    Raises:
-        TypeError: For any other object.
-        ValueError: For a folder without run histories, or a file that cannot be read.
-    """
+    """The run histories of one source; TypeError for another object, ValueError for damage."""
     return [_intact_run(run) for _, run in _find(source)]
 
 
