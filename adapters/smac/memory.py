@@ -340,8 +340,7 @@ class RecordCallback(SearchRecorder, Callback):
             # The value in the run history, whose cost is one float, as it would be imported.
             trial = info.config, key, smbo.runhistory[key]
             run = self._run(smbo)
-            record = _read_record(run, [trial])
-            self.recorder.add(record, search=_search(run), keys=[_key(*trial)])
+            self._write(run, [trial], _read_record(run, [trial]))
         return None
 
     def _run(self, smbo: SMBO) -> Run:
@@ -370,22 +369,17 @@ class RecordCallback(SearchRecorder, Callback):
             ValueError: For several objectives or instances, or without a name for the task, if
                 the run is given by itself or alone in its folder.
         """
-        new = 0
-        for run, finished, record in use_runs(source, self._read):
-            if record is not None:
-                keys = [_key(*trial) for trial in finished]
-                new += self.recorder.add(record, search=_search(run), keys=keys)
-        return new
+        return sum(self._write(*read) for read in use_runs(source, self._read) if read[1])
 
     def _read(self, run: Run) -> tuple[Run, list[FinishedTrial], TaskRecord | None]:
         finished = run.finished()
         named = run.named(self.recorder.task)
         return run, finished, _read_record(named, finished) if finished else None
 
-
-def _search(run: Run) -> str:
-    assert run.space is not None  # a run with a trial has one
-    return search_name("smac", run.space, run.seed)
+    def _write(self, run: Run, trials: list[FinishedTrial], record: TaskRecord | None) -> int:
+        assert run.space is not None and record is not None  # as of each run with a trial
+        search = search_name("smac", run.space, run.seed)
+        return self.recorder.add(record, search=search, keys=[_key(*trial) for trial in trials])
 
 
 def _key(config: Configuration, key: TrialKey, value: TrialValue) -> str:

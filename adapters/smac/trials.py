@@ -142,10 +142,10 @@ class Run:
             highest = max((k.budget for k in self.history if k.budget is not None), default=0.0)
         trials = []
         for number, (config, key, value) in enumerate(finished):
-            trial = replace(read_trial(config, key, value, number), config=values_of(config))
-            if key.budget is not None and key.budget >= highest:
-                trial = replace(trial, step=None)
-            trials.append(trial)
+            trial = read_trial(config, key, value, number)
+            full = key.budget is not None and key.budget >= highest
+            step = None if full else trial.step
+            trials.append(replace(trial, config=values_of(config), step=step))
         return trials
 
 
