@@ -148,9 +148,7 @@ def read_explanation(trial: FrozenTrial | Trial) -> dict[str, Any]:
 
 def frozen(trial: FrozenTrial | Trial) -> FrozenTrial:
     """The present state of a trial in its storage."""
-    if isinstance(trial, FrozenTrial):
-        return trial
-    return trial.storage.get_trial(trial._trial_id)
+    return trial if isinstance(trial, FrozenTrial) else trial.storage.get_trial(trial._trial_id)
 
 
 def constraints_of(trial: FrozenTrial) -> dict[str, float]:

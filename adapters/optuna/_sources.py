@@ -98,34 +98,30 @@ def read_sources(sources: AnySources | None, task: str | None = None) -> Sources
         MemoryMismatch: If there is nothing to learn from, unless a place is still filling up.
     """
     check_task(task)
-    marks: Mapping[str, str] = {}
     if isinstance(sources, str) and sources == AUTO:
         sources = RecognisedMemory(logger=_logger)
     if isinstance(sources, RecognisedMemory):
         own = sources.without(() if task is None else {task})
         own.growing = True  # the trials show the conditions
-        return Sources(own, Foresight({}, ()), marks)
+        return Sources(own, Foresight({}, ()), {})
     if isinstance(sources, Iterator):
         sources = list(sources)  # read twice
-    if (found := _read_studies(sources)) is not None:
-        distributions, marks, filling = found.distributions, found.marks, found.filling
-        memory = TaskMemory(
-            found.records, task=task, growing=True, filling=filling, logger=_logger
-        )
-    else:
-        try:
-            memory = TaskMemory(sources, task=task, growing=True, logger=_logger)  # type: ignore[arg-type]
-        except TypeError:
-            expected = _BY_NAME if isinstance(sources, Mapping) else _EXPECTED
-            hint = hint_of_kind(sources)
-            raise TypeError(f"{expected} {describe(sources)}.{hint}") from None
-        distributions = _recorded_distributions(memory.known)
+    found = _read_studies(sources)
+    tried, filling = (sources, False) if found is None else (found.records, found.filling)
+    try:
+        memory = TaskMemory(tried, task=task, growing=True, filling=filling, logger=_logger)  # type: ignore[arg-type]
+    except TypeError:
+        expected = _BY_NAME if isinstance(sources, Mapping) else _EXPECTED
+        hint = hint_of_kind(sources)
+        raise TypeError(f"{expected} {describe(sources)}.{hint}") from None
     tasks: list[Sequence[Mapping[str, Any]]]
     if isinstance(known := memory.known, MetaDataset):
         tasks = [to_values(known.space, known.distinct[0])]
     else:
         tasks = [record.configurations for record in known]
-    return Sources(memory, Foresight(distributions, tasks), marks)
+    if found is None:
+        return Sources(memory, Foresight(_recorded_distributions(known), tasks), {})
+    return Sources(memory, Foresight(found.distributions, tasks), found.marks)
 
 
 def read_known(memory: AnySources | None) -> Known:
