@@ -324,7 +324,12 @@ class RecordCallback(SearchRecorder, Callback):
         self.recorder = Recorder(store, task=task, meta_features=meta_features, tags=tags)
 
     def on_start(self, smbo: SMBO) -> None:
-        """Refuse a scenario that cannot be recorded, before ``optimize`` begins."""
+        """Refuse a scenario that cannot be recorded, before ``optimize`` begins.
+
+        Raises:
+            ValueError: For a scenario without a name if ``task`` was not given; with several
+                instances or objectives.
+        """
         self._run(smbo)
 
     def on_tell_start(self, smbo: SMBO, info: TrialInfo, value: TrialValue) -> bool | None:
