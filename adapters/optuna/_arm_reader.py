@@ -12,7 +12,7 @@ import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from optuna.samplers import BaseSampler
 from optuna.study import Study
-from optuna.trial import FrozenTrial, TrialState, create_trial
+from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins.arrays import FloatArray, IntArray
 from automl_plugins.bandits.records import Pulls, loss_range
@@ -170,11 +170,6 @@ class ArmReader(StudyReader):
             seen |= own
             if any(isinstance(d, FloatDistribution) and d.step is None for d in [*seen.values()]):
                 self.endless.add(index)
-
-    def everything(self, study: Study) -> View:
-        """The view of all trials, for a report, which is made for no trial."""
-        # Its number is -1 and its start unknown, so no running trial is left out.
-        return self.view(study, create_trial(state=TrialState.WAITING))
 
     def with_finished(self, view: View, trial: FrozenTrial) -> View:
         """The view with ``trial``, for which it was read, as a finished one."""

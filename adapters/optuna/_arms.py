@@ -27,7 +27,7 @@ from automl_plugins.spaces.restriction import Domain, Range
 from automl_plugins.streams import code_of
 
 from . import _private
-from ._steps import steps_of
+from ._steps import count_values, steps_of
 from .space import Distributions, internal_of, range_of, stored_choices
 
 # Characters of a key: Optuna's databases hold 512 in the name of an attribute, which has a prefix.
@@ -222,18 +222,14 @@ class Split:
     def cells(self, distributions: Distributions) -> Cells:
         """The cells of a search space."""
         space = ConfigurationSpace()
-        space.add([_axis(n, d) for n, d in distributions.items() if not _is_single(d)])
+        # Of some grids with several values Optuna can store only one.
+        varied = {n: d for n, d in distributions.items() if not d.single() and count_values(d) > 1}
+        space.add([_axis(name, d) for name, d in varied.items()])
         try:
             found = partition(space, self.parts, max_arms=self.max_arms)
         except ValueError as error:
             raise ValueError(f"split={self.parts!r}: {error}") from error
         return Cells.from_partition(self.key, found, distributions)
-
-
-def _is_single(distribution: BaseDistribution) -> bool:
-    """Whether Optuna can store only one value of a distribution, even if it has several."""
-    steps = steps_of(distribution)
-    return distribution.single() or (steps is not None and steps.n == 1)
 
 
 def _axis(name: str, distribution: BaseDistribution) -> Hyperparameter[Any, Any]:

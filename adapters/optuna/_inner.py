@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from inspect import Parameter, signature
 from typing import Any
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution
@@ -50,14 +50,17 @@ class InnerSamplers:
     """
 
     def __init__(self, inner: Inner, streams: Streams) -> None:
-        self._takes_keyword = inner is None or _takes_keyword(inner)
+        self._takes_keyword = True  # ``seed``, to which functions may give another name
         self._proposing: ProposerSampler | None = None  # one for all trials, if inner is its class
         if inner is not None and not isinstance(inner, BaseSampler):
             # One is made at once, so that a function that returns no sampler fails here, not
             # later.
             made, fault = inner, ""
             try:
-                self._make(inspect.signature(inner).bind, 0)  # fails if it takes no seed
+                taken = signature(inner)
+                kinds = {name: p.kind for name, p in taken.parameters.items()}
+                self._takes_keyword = "seed" in kinds or Parameter.VAR_KEYWORD in kinds.values()
+                self._make(taken.bind, 0)  # fails if it takes no seed
             except (TypeError, ValueError) as error:  # not callable, or without a signature
                 fault = f": {error}"
             else:
@@ -123,15 +126,6 @@ class InnerSamplers:
 
     def _make(self, factory: Any, seed: int) -> Any:
         return factory(seed=seed) if self._takes_keyword else factory(seed)
-
-
-def _takes_keyword(factory: Any) -> bool:
-    """Whether a factory has a keyword ``seed``; functions may give the seed another name."""
-    try:
-        parameters = inspect.signature(factory).parameters
-    except (TypeError, ValueError):  # not callable, or without a signature
-        return False
-    return "seed" in parameters or any(p.kind == p.VAR_KEYWORD for p in parameters.values())
 
 
 @dataclass(eq=False, kw_only=True)

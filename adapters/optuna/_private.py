@@ -8,7 +8,6 @@ that ``PartialFixedSampler`` fixes, or to ask whether a distribution contains a 
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable, Container, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, cast
@@ -19,12 +18,7 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from automl_plugins.records.trial import (
-    CLOCK_START,
-    as_number,
-    finite_or_none,
-    finite_parts,
-)
+from automl_plugins.records.trial import CLOCK_START, finite_or_none, finite_parts
 
 _PREFIX = "automl_plugins"
 _OVERHEAD = f"{_PREFIX}:overhead"
@@ -97,8 +91,7 @@ def write_overhead(study: Study, trial: FrozenTrial, seconds: float) -> None:
 
 def read_overhead(trial: FrozenTrial) -> float:
     """The seconds of the trial's duration that the sampler took; 0 if none are stored."""
-    seconds = as_number(trial.system_attrs.get(_OVERHEAD))
-    return 0.0 if math.isnan(seconds) else seconds
+    return finite_or_none(trial.system_attrs.get(_OVERHEAD)) or 0.0
 
 
 def write_failure(study: Study, trial: FrozenTrial) -> None:
@@ -155,9 +148,7 @@ def read_explanation(trial: FrozenTrial | Trial) -> dict[str, Any]:
 
 def frozen(trial: FrozenTrial | Trial) -> FrozenTrial:
     """The present state of a trial in its storage."""
-    if isinstance(trial, FrozenTrial):
-        return trial
-    return trial.storage.get_trial(trial._trial_id)
+    return trial if isinstance(trial, FrozenTrial) else trial.storage.get_trial(trial._trial_id)
 
 
 def constraints_of(trial: FrozenTrial) -> dict[str, float]:

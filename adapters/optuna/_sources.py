@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from optuna.distributions import BaseDistribution
@@ -52,8 +51,14 @@ _logger = get_logger("optuna.automl_plugins")
 #: Studies, as ``meta_dataset_from_studies`` takes them, or a memory; both in one list or mapping.
 AnySources = Studies | Memory | RecognisedMemory
 
+# The beginnings of two messages; what was given follows.
 _BY_NAME = (
-    "memory by name must be optuna studies, searches of another framework or records of tasks"
+    "memory by name must be optuna studies, searches of another framework or records of tasks, got"
+)
+_EXPECTED = (
+    "memory must be optuna studies (one, several, or by name), a storage or its address (one or"
+    " several), searches of another framework in the same forms, or a memory: a MetaDataset, a"
+    " MetaStore, its path or address, records of tasks, the name of a bundled one, or 'auto'. Got"
 )
 
 
@@ -93,41 +98,30 @@ def read_sources(sources: AnySources | None, task: str | None = None) -> Sources
         MemoryMismatch: If there is nothing to learn from, unless a place is still filling up.
     """
     check_task(task)
-    marks: Mapping[str, str] = {}
     if isinstance(sources, str) and sources == AUTO:
         sources = RecognisedMemory(logger=_logger)
     if isinstance(sources, RecognisedMemory):
         own = sources.without(() if task is None else {task})
         own.growing = True  # the trials show the conditions
-        return Sources(own, Foresight({}, ()), marks)
+        return Sources(own, Foresight({}, ()), {})
     if isinstance(sources, Iterator):
         sources = list(sources)  # read twice
-    if (found := _read_studies(sources)) is not None:
-        distributions, marks, filling = found.distributions, found.marks, found.filling
-        memory = TaskMemory(
-            found.records, task=task, growing=True, filling=filling, logger=_logger
-        )
-    else:
-        try:
-            memory = TaskMemory(sources, task=task, growing=True, logger=_logger)  # type: ignore[arg-type]
-        except TypeError:
-            if isinstance(sources, Mapping):
-                hint = hint_of_kind(sources)
-                raise TypeError(f"{_BY_NAME}, got {describe(sources)}.{hint}") from None
-            raise TypeError(
-                "memory must be optuna studies (one, several, or by name), a storage or its"
-                " address (one or several), searches of another framework in the same forms, or a"
-                " memory: a MetaDataset, a MetaStore, its path or address, records of tasks, the"
-                f" name of a bundled one, or 'auto'. Got {describe(sources)}."
-                f"{hint_of_kind(sources)}"
-            ) from None
-        distributions = _recorded_distributions(memory.known)
+    found = _read_studies(sources)
+    tried, filling = (sources, False) if found is None else (found.records, found.filling)
+    try:
+        memory = TaskMemory(tried, task=task, growing=True, filling=filling, logger=_logger)  # type: ignore[arg-type]
+    except TypeError:
+        expected = _BY_NAME if isinstance(sources, Mapping) else _EXPECTED
+        hint = hint_of_kind(sources)
+        raise TypeError(f"{expected} {describe(sources)}.{hint}") from None
     tasks: list[Sequence[Mapping[str, Any]]]
     if isinstance(known := memory.known, MetaDataset):
         tasks = [to_values(known.space, known.distinct[0])]
     else:
         tasks = [record.configurations for record in known]
-    return Sources(memory, Foresight(distributions, tasks), marks)
+    if found is None:
+        return Sources(memory, Foresight(_recorded_distributions(known), tasks), {})
+    return Sources(memory, Foresight(found.distributions, tasks), found.marks)
 
 
 def read_known(memory: AnySources | None) -> Known:
@@ -149,26 +143,16 @@ def read_tasks(source: StudySource, *, name: str | None = None) -> list[TaskReco
     return [read_task(source)] if found is None else found.records
 
 
+@dataclass
 class _Found:
-    """The contents of sources that include studies.
+    """The contents of sources that include studies."""
 
-    Attributes:
-        records: A task for each study, and the tasks of the other sources.
-        marks: Name of each study's task by the ``_mark`` of the study's first finished trial.
-        filling: Whether a source is a storage, whose studies the user has not picked.
-    """
-
-    def __init__(self, *, filling: bool) -> None:
-        self.records: list[TaskRecord] = []
-        self.marks: dict[str, str] = {}
-        self.filling = filling
-        self._others: list[TaskRecord] = []
-        self._asked: defaultdict[str, list[BaseDistribution]] = defaultdict(list)
-
-    def add_tasks(self, records: Sequence[TaskRecord]) -> None:
-        """Add the tasks of a source without studies."""
-        self.records += records
-        self._others += records
+    filling: bool  # whether a source is a storage, whose studies the user has not picked
+    records: list[TaskRecord] = field(default_factory=list)  # studies and other tasks, in order
+    others: list[TaskRecord] = field(default_factory=list)  # those that are not studies
+    # Name of each study's task by the ``_mark`` of the study's first finished trial.
+    marks: dict[str, str] = field(default_factory=dict)
+    asked: dict[str, list[BaseDistribution]] = field(default_factory=dict)  # by the studies
 
     def add_study(self, study: Study, name: str, *, picked: bool) -> None:
         """Add a study as a task, once; an unusable one is left out if it was not ``picked``."""
@@ -186,13 +170,13 @@ class _Found:
             self.marks[_mark(study, min(trials, key=lambda trial: trial.number))] = name
         for trial in trials:
             for parameter, distribution in trial.distributions.items():
-                self._asked[parameter].append(distribution)
+                self.asked.setdefault(parameter, []).append(distribution)
 
     @property
     def distributions(self) -> Distributions:
         """By name, the union of the distributions of the studies and of the recorded spaces."""
-        given = {name: list(asked) for name, asked in self._asked.items()}
-        for name, distribution in _recorded_distributions(self._others).items():
+        given = {name: list(asked) for name, asked in self.asked.items()}
+        for name, distribution in _recorded_distributions(self.others).items():
             given.setdefault(name, []).append(distribution)
         return {n: d for n, each in given.items() if (d := widest(each)) is not None}
 
@@ -206,10 +190,12 @@ def _read_studies(sources: Any) -> _Found | None:
     stored = [_is_stored(source) for _, source in named]
     if all(one is None for one in stored):
         return None
-    found = _Found(filling=any(stored))
+    found = _Found(any(stored))
     for (given, source), is_stored in zip(named, stored, strict=True):
         if is_stored is None:
-            found.add_tasks(_read_other(source, given))
+            records = _read_other(source, given)
+            found.records += records
+            found.others += records
             continue
         for study in studies_in(source) if given is None else [one_study(source)]:
             name = task_name(study) if given is None else given
@@ -222,7 +208,7 @@ def _read_other(source: Any, name: str | None) -> list[TaskRecord]:
     if (found := read_source(source, name)) is not None:
         return found
     if name is not None:
-        raise TypeError(f"{_BY_NAME}, got {describe(source)} as {name!r}.")
+        raise TypeError(f"{_BY_NAME} {describe(source)} as {name!r}.")
     hint = hint_of_kind([source]) if isinstance(source, str) and source in LEARNERS else ""
     raise TypeError(
         "Expected optuna studies, a storage, its address or its journal file, records of tasks,"

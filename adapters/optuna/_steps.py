@@ -62,10 +62,6 @@ class SteppedValues:
         (place,) = self.steps.index(np.array([float(value)])).clip(0.0, self.n - 1.0)
         return round(float(place))
 
-    def nearest(self, value: float) -> Any:
-        """The value of the grid that is nearest to a number."""
-        return self.value(self.index(value))
-
     def _plain(self, i: int) -> Any:
         if self.listed is not None:
             return self.listed[i]

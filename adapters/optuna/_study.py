@@ -10,7 +10,7 @@ import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.logging import get_logger
 from optuna.study import Study
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from automl_plugins.arrays import FloatArray
 from automl_plugins.newest import Newest
@@ -167,6 +167,11 @@ class StudyReader:
         shown = {n: d for n, d in alive.distributions.items() if n in expected}
         # Distributions that the objective asks for take precedence over declared ones.
         return View(columns, alive, self._declared | shown | columns.distributions, expected)
+
+    def everything(self, study: Study) -> View:
+        """The view of all trials, for what is done for no trial."""
+        # Its number is -1 and its start unknown, so no running trial is left out.
+        return self.view(study, create_trial(state=TrialState.WAITING))
 
     def _forget(self) -> None:
         """Forget all that was read of the trials."""

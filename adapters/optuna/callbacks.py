@@ -21,9 +21,8 @@ from automl_plugins.spaces.conditions import active_names
 
 from . import _private
 from .memory import read_study
-from .space import distributions_in, space_of_trials
+from .space import distributions_in
 from .studies import finished_trials, is_maximized, studies_in
-from .trials import StudyColumns, read_trial
 
 # Growth of the number of trials after which conditions are inferred anew: some 30 times in 1000.
 _GROWTH = 1.2
@@ -101,9 +100,7 @@ class StudyRecorder(SearchRecorder):
         if known is None or not known.holds(trial):
             done = finished_trials(study)
             recent, until = done[-_RECENT:], math.ceil(len(done) * _GROWTH)
-            maximize = is_maximized(study)
-            moving = StudyColumns(read_trial(t, maximize=maximize) for t in recent).moving
-            space = space_of_trials(recent, moving)
+            space = read_study(study, trials=recent).space
             known = _KnownSpace(space, until, distributions_in(recent))
             self._spaces[study.study_name] = known
         return known.space

@@ -13,7 +13,6 @@ from ConfigSpace import ConfigurationSpace
 from optuna.distributions import BaseDistribution
 from optuna.samplers import RandomSampler
 from optuna.study import Study
-from optuna.trial import TrialState, create_trial
 
 from automl_plugins._arguments import check_integer
 from automl_plugins.meta.designs import diverse
@@ -153,7 +152,7 @@ def _asked_in(study: Study) -> tuple[Distributions, Collection[str]]:
     if len(study.directions) > 1:
         return distributions_in(trials), ()
     reader = StudyReader(study, None, {}, {})
-    view = reader.view(study, create_trial(state=TrialState.WAITING))
+    view = reader.everything(study)
     found, gone = distributions_in(trials, view.columns.moving), reader.left_out(view)
     return {n: d for n, d in found.items() if n not in gone}, view.columns.moving
 

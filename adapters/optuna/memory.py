@@ -142,19 +142,10 @@ def read_task(
     name: str | None = None,
     space: ConfigurationSpace | Mapping[str, BaseDistribution] | None = None,
 ) -> TaskRecord:
-    """The finished trials of a study, see ``read_trial``.
-
-    Args:
-        source: A study; or a storage, its address or its journal file, with one study in it.
-        name: Name of the task; None takes the study's user attribute ``"table"``, else its name.
-        space: The search space. None takes the union of all parameters seen, conditions inferred;
-            so do distributions by name, as the trials have their own.
-
-    Raises:
-        ValueError: For several studies, or a study of several objectives.
-    """
-    study = one_study(source)
-    return read_study(study, name, space if isinstance(space, ConfigurationSpace) else None)
+    """The only study of a source as a task, see ``read_study``."""
+    # Distributions by name say nothing new: the trials have their own.
+    own = space if isinstance(space, ConfigurationSpace) else None
+    return read_study(one_study(source), name, own)
 
 
 def meta_dataset_from_studies(

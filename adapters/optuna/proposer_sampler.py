@@ -313,7 +313,7 @@ class ProposerSampler(SeededSampler):
             return ABSENT
         value = asked.foretold[known]
         if known == name and name in asked.moving:
-            found = self._at_position(study, trial, name, distribution, value)
+            found = value_at(distribution, value, self._taken(study, trial, name))
         else:
             # A share such as 0.5 must not become the nearest count.
             kind = int if isinstance(distribution, IntDistribution) else float
@@ -325,29 +325,17 @@ class ProposerSampler(SeededSampler):
                 _private.write_proposal(study, trial, proposed | {name: internal})
         return found
 
-    def _at_position(
-        self,
-        study: Study,
-        trial: FrozenTrial,
-        name: str,
-        distribution: BaseDistribution,
-        position: float,
-    ) -> Any:
-        """The value at a proposed position in a range.
-
-        If it decides the last open parameter, values near by that make a new configuration are
-        preferred.
-        """
-        taken: set[float] = set()
-        if _private.read_positions(trial).keys() <= trial.params.keys() | {name}:
-            view, others = self._reader(study).view(study, trial), _private.read_proposal(trial)
-            others.pop(name, None)
-            taken = {
-                row.values[name]
-                for row in (*view.columns, *view.running)
-                if name in row.values and others.items() <= (row.constants | row.values).items()
-            }
-        return value_at(distribution, position, taken)
+    def _taken(self, study: Study, trial: FrozenTrial, name: str) -> set[float]:
+        """Values of a parameter that would repeat a configuration; empty if others are open."""
+        if not _private.read_positions(trial).keys() <= trial.params.keys() | {name}:
+            return set()
+        view, others = self._reader(study).view(study, trial), _private.read_proposal(trial)
+        others.pop(name, None)
+        return {
+            row.values[name]
+            for row in (*view.columns, *view.running)
+            if name in row.values and others.items() <= (row.constants | row.values).items()
+        }
 
     def _await_others(self, study: Study, trial: FrozenTrial, view: View) -> View:
         """The view after waiting for proposals of other processes, as long as any are published.

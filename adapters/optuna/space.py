@@ -341,7 +341,7 @@ def value_in(distribution: BaseDistribution, value: Any, *, nearest: bool = Fals
         return int(number) if is_whole else float(number)
     steps = steps_of(distribution)
     low, high = distribution.low, distribution.high
-    moved = min(max(number, low), high) if steps is None else steps.nearest(number)
+    moved = min(max(number, low), high) if steps is None else steps.value(steps.index(number))
     if nearest:
         return round(moved) if is_whole else float(moved)
     if is_whole:

@@ -196,12 +196,10 @@ class StudyColumns(Columns[StudyTrial]):
 
     def values(self, name: str) -> FloatArray:
         """Internal values of a parameter (n,), NaN where it was not asked for."""
-
-        def read(trial: StudyTrial) -> float:
-            # The range of a name may have had one value in some trials only.
-            return trial.values.get(name, trial.constants.get(name, math.nan))
-
-        return self._array("values", name, read)
+        # The range of a name may have had one value in some trials only.
+        return self._array(
+            "values", name, lambda t: t.values.get(name, t.constants.get(name, math.nan))
+        )
 
     def sizes(self, name: str) -> FloatArray:
         """Number of values that the range of a parameter had (n,), NaN where it was not asked for.

@@ -110,8 +110,7 @@ class MetaInitialDesign(AbstractInitialDesign):
         self._space = space = scenario.configspace
         ratio = 1.0 if max_ratio is None else max_ratio
         check_share("max_ratio", ratio)
-        given = check_configurations(additional_configs or [])
-        additional = _distinct(given, space)
+        additional = _distinct(check_configurations(additional_configs or []), space)
         usual = _usual(scenario, default, seed)
         k = n_suggestions(mode, len(usual), n_configs)
         k = min(k, _MOST) if n_configs is None else k

@@ -95,16 +95,9 @@ def curves(
 def read_task(
     source: Source, *, name: str | None = None, space: ConfigurationSpace | None = None
 ) -> TaskRecord:
-    """The finished trials of a run history, read as by ``curves``.
+    """The finished trials of the only run history of a source, read as by ``curves``.
 
-    Args:
-        source: A run history; a facade; a folder with one run history in it or below.
-        name: Name of the task; None takes the name that the scenario was given.
-        space: The search space; None takes the recorded one.
-
-    Raises:
-        TypeError: For any other source.
-        ValueError: For several run histories, or none; without a name; as ``curves``.
+    ValueError for several run histories or none, and for a run without a name.
     """
     runs = runs_of(source)
     if len(runs) != 1:
@@ -118,16 +111,9 @@ def read_task(
 
 
 def read_tasks(source: Source, *, name: str | None = None) -> list[TaskRecord]:
-    """The usable run histories of a source, a record each; records of one name are one task.
+    """The usable run histories of a source, see ``use_runs``; records of one name are one task.
 
-    Args:
-        source: See ``use_runs``.
-        name: Name of the task if all runs are of one, such as the seeds of a scenario; None takes
-            the names that the scenarios were given.
-
-    Raises:
-        TypeError: As ``use_runs``.
-        ValueError: As ``use_runs``; for a name if the scenarios have several.
+    Given a ``name``, all runs must be of one task, such as the seeds of a scenario.
     """
 
     def use(run: Run) -> tuple[str | None, TaskRecord]:
@@ -359,8 +345,7 @@ class RecordCallback(SearchRecorder, Callback):
             # The value in the run history, whose cost is one float, as it would be imported.
             trial = info.config, key, smbo.runhistory[key]
             run = self._run(smbo)
-            record = _read_record(run, [trial])
-            self.recorder.add(record, search=_search(run), keys=[_key(*trial)])
+            self._write(run, [trial], _read_record(run, [trial]))
         return None
 
     def _run(self, smbo: SMBO) -> Run:
@@ -389,22 +374,17 @@ class RecordCallback(SearchRecorder, Callback):
             ValueError: For several objectives or instances, or without a name for the task, if
                 the run is given by itself or alone in its folder.
         """
-        new = 0
-        for run, finished, record in use_runs(source, self._read):
-            if record is not None:
-                keys = [_key(*trial) for trial in finished]
-                new += self.recorder.add(record, search=_search(run), keys=keys)
-        return new
+        return sum(self._write(*read) for read in use_runs(source, self._read) if read[1])
 
     def _read(self, run: Run) -> tuple[Run, list[FinishedTrial], TaskRecord | None]:
         finished = run.finished()
         named = run.named(self.recorder.task)
         return run, finished, _read_record(named, finished) if finished else None
 
-
-def _search(run: Run) -> str:
-    assert run.space is not None  # a run with a trial has one
-    return search_name("smac", run.space, run.seed)
+    def _write(self, run: Run, trials: list[FinishedTrial], record: TaskRecord | None) -> int:
+        assert run.space is not None and record is not None  # as of each run with a trial
+        search = search_name("smac", run.space, run.seed)
+        return self.recorder.add(record, search=search, keys=[_key(*trial) for trial in trials])
 
 
 def _key(config: Configuration, key: TrialKey, value: TrialValue) -> str:

@@ -203,19 +203,16 @@ class ProposerConfigSelector(Selector):
         """The next proposal; None when there is nothing new."""
         history, design = self.history(), self.random_design
         k = len(history)
+        is_random = False
         if design is not None:
             design.next_iteration()
-            if design.check(k):
-                return self._random(history, k)
-        elif (
-            k >= self._random_from and self._streams.generator("interleave", k).random() < _RANDOM
-        ):
-            return self._random(history, k)
-        proposal = self._asker.ask(self.space, history, self._streams, k)
-        return proposal if self._is_new(proposal.vector, history) else self._random(history, k)
-
-    def _random(self, history: History, k: int) -> Proposal | None:
-        """A random untried configuration; None if there is none."""
+            is_random = design.check(k)
+        elif k >= self._random_from:
+            is_random = self._streams.generator("interleave", k).random() < _RANDOM
+        if not is_random:
+            proposal = self._asker.ask(self.space, history, self._streams, k)
+            if self._is_new(proposal.vector, history):
+                return proposal
         drawn = propose_randomly(self.space, history, k, self._streams.generator("random", k))
         return next((found for found in drawn if self._is_new(found.vector, history)), None)
 

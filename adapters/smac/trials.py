@@ -142,10 +142,10 @@ class Run:
             highest = max((k.budget for k in self.history if k.budget is not None), default=0.0)
         trials = []
         for number, (config, key, value) in enumerate(finished):
-            trial = replace(read_trial(config, key, value, number), config=values_of(config))
-            if key.budget is not None and key.budget >= highest:
-                trial = replace(trial, step=None)
-            trials.append(trial)
+            trial = read_trial(config, key, value, number)
+            full = key.budget is not None and key.budget >= highest
+            step = None if full else trial.step
+            trials.append(replace(trial, config=values_of(config), step=step))
         return trials
 
 
@@ -188,11 +188,9 @@ def use_runs(
             and ``use``.
     """
     named = named_sources(sources)
-    made: list[_T] = []
     # An object that is no source raises when it is read.
-    for name, source in [(None, sources)] if named is None else named:
-        made += _use(source, name, use)
-    return made
+    each = [(None, sources)] if named is None else named
+    return [made for name, source in each for made in _use(source, name, use)]
 
 
 def _use(source: Any, name: str | None, use: Callable[[Run], _T]) -> list[_T]:
@@ -218,12 +216,7 @@ def _use(source: Any, name: str | None, use: Callable[[Run], _T]) -> list[_T]:
 
 
 def runs_of(source: Any) -> list[Run]:
-    """The run histories of one source.
-
-    Raises:
-        TypeError: For any other object.
-        ValueError: For a folder without run histories, or a file that cannot be read.
-    """
+    """The run histories of one source; TypeError for another object, ValueError for damage."""
     return [_intact_run(run) for _, run in _find(source)]
 
 

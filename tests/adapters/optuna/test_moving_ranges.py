@@ -23,6 +23,7 @@ from automl_plugins.adapters.optuna import (
 )
 from automl_plugins.adapters.optuna._study import StudyReader, mark_spent
 from automl_plugins.adapters.optuna._union import POSITION, position_of, positions_in, value_at
+from automl_plugins.adapters.optuna.proposer_sampler import _Asked
 from automl_plugins.adapters.optuna.trials import StudyColumns, read_trial
 from objectives import Objective, search
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
@@ -326,7 +327,8 @@ def test_the_last_open_position_makes_a_configuration_that_is_new() -> None:
 
     def value(name: str) -> int:
         _private.write_proposal(study, study.trials[-1], known, positions)
-        return int(sampler._at_position(study, study.trials[-1], name, IntDistribution(1, 3), 0.5))
+        asked = _Asked(moving=frozenset({name}), foretold={name: 0.5})
+        return int(sampler._foretold(study, study.trials[-1], asked, name, IntDistribution(1, 3)))
 
     trial.suggest_int("first", 1, 9)
     trial.suggest_int("kind", 5, 6)
