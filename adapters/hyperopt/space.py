@@ -49,7 +49,7 @@ from ConfigSpace.hyperparameters import (
 from hyperopt import Domain, pyll
 
 from automl_plugins.records.trial import as_number
-from automl_plugins.spaces.choices import categorical, one_of, ordered
+from automl_plugins.spaces.choices import one_of, ordered, unordered
 from automl_plugins.spaces.ranges import (
     ExactFloat,
     float_range,
@@ -261,7 +261,7 @@ def translate(space: Any, *, lenient: bool = False) -> PyllSpace:
         made: Hyperparameter[Any, Any] = UniformFloatHyperparameter(label, 0.0, 1.0)
         try:
             if label in found:
-                made = categorical(label, options[label], weights=found[label].probabilities)
+                made = unordered(label, options[label], weights=found[label].probabilities)
             elif label not in stand_ins:
                 made = _hyperparameter(label, node.arg["obj"])
         except ValueError:

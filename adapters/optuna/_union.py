@@ -24,7 +24,7 @@ from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.design import apportion, stratified_value
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces import ranges
-from automl_plugins.spaces.choices import categorical, one_of, ordered
+from automl_plugins.spaces.choices import middle_number, one_of, ordered, unordered
 from automl_plugins.spaces.conditions import Rule, as_condition
 from automl_plugins.spaces.values import index_of
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -89,7 +89,7 @@ class UnionSpace:
             made = range_of(name, distribution)
             made.meta = ranges.POSITION if distribution is POSITION else None
             return made
-        make = ordered if name in self._ordered else categorical
+        make = ordered if name in self._ordered else unordered
         _, first = np.unique(self._codes[name], return_index=True)
         return make(name, [distribution.choices[i] for i in first])
 
@@ -269,9 +269,10 @@ def even_value(
     name: str,
     distribution: BaseDistribution,
 ) -> Any:
-    """The least-tried choice; of a range, a point of a sequence that fills it, the middle first.
+    """The least-tried choice; of a range, a point of a sequence that fills it.
 
-    It is point ``k``, the number of the trial, as workers that begin together see the same trials.
+    The middle comes first, also that of choices of numbers. It is point ``k``, the number of the
+    trial, as workers that begin together see the same trials.
     """
     tried = np.concatenate([finished.values(name), running.values(name)])
     tried = tried[~np.isnan(tried)]
@@ -284,11 +285,13 @@ def even_value(
         if lower and np.isnan(finished.values(name)).all():
             # All choices in turn, in a new random order for every n trials.
             rng = streams.generator("independent", k - k % n, label)
-            # First the choice that trial 0 draws below, where it sees no counts.
-            first = apportion(np.zeros(n), np.ones(n), rng)
+            # First the choice that trial 0 takes below, where it sees no counts.
+            first = _first_choice(distribution, choices, rng)
             order = [first, *rng.permutation(np.delete(np.arange(n), first))]
             return distribution.choices[choices[int(order[k % n])]]
         rng = streams.generator("independent", k, label)
+        if not len(tried):
+            return distribution.choices[choices[_first_choice(distribution, choices, rng)]]
         counts = np.array([(tried == choice).sum() for choice in choices])
         return distribution.choices[choices[apportion(counts, np.ones(n), rng)]]
     unknown = any(name not in row.values for row in lower)
@@ -297,3 +300,12 @@ def even_value(
     # Workers that begin together have not seen the middle tried: only one may take it.
     index = k if unknown or len(tried) else 0
     return union.decode(name, stratified_value(union.vectors, 0, index, rng))
+
+
+def _first_choice(
+    distribution: CategoricalDistribution, stored: Sequence[int], rng: np.random.Generator
+) -> int:
+    """The index of a choice among those ``stored`` (n): the middle number, else drawn."""
+    middle = middle_number([distribution.choices[i] for i in stored])
+    n = len(stored)
+    return apportion(np.zeros(n), np.ones(n), rng) if middle is None else middle

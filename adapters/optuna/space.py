@@ -40,7 +40,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from automl_plugins.arrays import FloatArray
 from automl_plugins.spaces import conditions
-from automl_plugins.spaces.choices import categorical, ordered
+from automl_plugins.spaces.choices import ordered, unordered
 from automl_plugins.spaces.conditions import Rule, as_condition
 from automl_plugins.spaces.ranges import float_range, integer_range
 from automl_plugins.spaces.values import ABSENT, choices_of, find, is_near, to_number
@@ -246,7 +246,7 @@ def hyperparameter_of(name: str, distribution: BaseDistribution) -> Hyperparamet
     if distribution.single() and (value := single_value(distribution)) == value:
         return Constant(name, value)  # which cannot be NaN
     if isinstance(distribution, CategoricalDistribution):
-        return categorical(name, distribution.choices)
+        return unordered(name, distribution.choices)
     steps = steps_of(distribution)
     is_whole = isinstance(distribution, IntDistribution) and distribution.step == 1
     if steps is None or steps.n > _MOST_LISTED or (is_whole and steps.listed is None):

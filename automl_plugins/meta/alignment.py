@@ -72,6 +72,7 @@ def align(
     reading: Reading,
     task: str,
     *,
+    held: FloatArray | None = None,
     out_of_range: OutOfRange = "clip",
     missing: Missing = "impute",
 ) -> Alignment:
@@ -82,7 +83,8 @@ def align(
     of the space, or lacks one that depended, where it was recorded, on a hyperparameter that the
     space does not have. Runs of a space that is a branch of this one belong to that branch, see
     ``impute``.
-    ``task`` is the name of their task, for the report; for the options see ``AlignOptions``.
+    ``task`` is the name of their task, for the report; for ``held`` (d,) see ``impute``, for the
+    options ``AlignOptions``.
 
     Raises:
         ValueError: For an unknown policy.
@@ -92,7 +94,7 @@ def align(
     configurations, records, vectors = reading.configurations, reading.records, reading.entries
     outside, foreign, n = reading.outside, reading.foreign, len(configurations)
     lost = foreign | outside if out_of_range == "drop" else foreign  # (n, d)
-    completed = impute(space, vectors)
+    completed = impute(space, vectors, held)
     # A constant has its value, recorded or not: nothing is guessed.
     imputed = np.isnan(vectors) & ~np.isnan(completed) & (space.n_values > 1)
     absent = imputed & ~reading.recorded
@@ -139,13 +141,16 @@ def align(
 # --- values that a run does not have -----------------------------------------------------------
 
 
-def impute(space: VectorSpace, vectors: FloatArray) -> FloatArray:
+def impute(space: VectorSpace, vectors: FloatArray, held: FloatArray | None = None) -> FloatArray:
     """Vectors (n, d) with a value for every active hyperparameter; NaN where inactive.
 
-    A missing value is the default, but that of a parent is one with which the hyperparameters
-    that the run has are active, if there is any: the default if possible, else the first.
+    A missing value is the one that all runs ``held`` (d,), NaN where not known, else the default.
+    But that of a parent is one with which the hyperparameters that the run has are active, if
+    there is any: the usual one if possible, else the first.
     """
     defaults = to_vector(space.space, {hp.name: hp.default_value for hp in space.space.values()})
+    if held is not None:
+        defaults = np.where(np.isnan(held), defaults, held)
     completed = space.activate(np.where(np.isnan(vectors), defaults, vectors))
     known = ~np.isnan(vectors)
     # Runs with recorded values that the defaults of their parents switch off.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from importlib.resources import as_file, files
 
@@ -90,7 +91,11 @@ def bundled(learner: str, *, metric: str | None = None) -> MetaDataset:
     # A path also where the package is imported from a zip file.
     with as_file(files("automl_plugins") / "data" / f"{learner}.json.xz") as path:
         records = read_records(path)
-    memory = MetaDataset.from_records(r for r in records if r.tags["metric"] == metric)
+    memory = MetaDataset.from_records(
+        replace(record, tags={**record.tags, "learner": learner})
+        for record in records
+        if record.tags["metric"] == metric
+    )
     for column in (memory.task, memory.vectors, memory.losses, memory.seconds, memory.status):
         column.setflags(write=False)  # all callers share them
     return memory

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -32,7 +33,7 @@ from automl_plugins.spaces.union import unite
 from automl_plugins.spaces.values import is_same_space, to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 
-from .names import respell
+from .names import held_values, respell
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +126,8 @@ class MetaDataset:
         found = [record for record in as_records(records) if len(record)]
         if not found:
             raise ValueError("There are no runs to learn from: every task is empty.")
+        recorded = {record.tags.get("learner", ""): record.space or () for record in found}
+        held = {name: held_values(name, space or (), [*own]) for name, own in recorded.items()}
         if space is not None:
             found = respell(space, found)
         by_name: dict[str, list[TaskRecord]] = {}
@@ -134,6 +137,7 @@ class MetaDataset:
         if space is None:
             space = union_space(every)
         vector_space = VectorSpace(space)
+        entries = {name: _read_held(vector_space, values) for name, values in held.items()}
         known = [_describe(name, group) for name, group in by_name.items()]
         full = [list(map(_at_full_budget, group)) for group in by_name.values()]
         # By all of them: a column of few runs may be choices by chance.
@@ -155,7 +159,9 @@ class MetaDataset:
         columns, coverage = [], []
         # The groups as they were: runs at a lower budget are counted, too.
         for task, group, reading in zip(known, by_name.values(), readings, strict=True):
-            own, covered = _runs_of(task, sum(map(len, group)), vector_space, reading, options)
+            of_all = entries[group[0].tags.get("learner", "")]
+            n_runs = sum(map(len, group))
+            own, covered = _runs_of(task, n_runs, vector_space, reading, of_all, options)
             coverage.append(covered)
             if covered.n_kept:
                 columns.append({"task": np.full(covered.n_kept, len(tasks)), **own})
@@ -322,11 +328,23 @@ def _at_full_budget(record: TaskRecord) -> TaskRecord:
     return record.rows({i: record.configurations[i] for i in np.flatnonzero(full).tolist()})
 
 
+def _read_held(space: VectorSpace, held: Mapping[str, Any]) -> FloatArray:
+    """Vector (d,) of the values that all runs had, by name; NaN where not known."""
+    # As if they came from ranges: of choices of numbers the nearest one is taken.
+    found = read_runs(space, [held], guessed=dict.fromkeys(held, math.nan))
+    return np.asarray(found.entries[0])
+
+
 def _runs_of(
-    task: MetaTask, n_runs: int, space: VectorSpace, reading: Reading, options: AlignOptions
+    task: MetaTask,
+    n_runs: int,
+    space: VectorSpace,
+    reading: Reading,
+    held: FloatArray,
+    options: AlignOptions,
 ) -> tuple[dict[str, Any], Coverage]:
     """Columns of the runs that are used, and the coverage of all ``n_runs`` of the task."""
-    vectors, keep, coverage, imputed = align(space, reading, task.name, **options)
+    vectors, keep, coverage, imputed = align(space, reading, task.name, held=held, **options)
     columns = {"vectors": vectors[keep], "imputed": imputed[keep]}
     for name in ("losses", "seconds", "status"):
         columns[name] = np.concatenate([getattr(r, name) for r in reading.records])[keep]

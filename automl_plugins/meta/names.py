@@ -1,4 +1,4 @@
-"""Different names of one hyperparameter: with the prefix of a step, or as a library has them."""
+"""What libraries call their hyperparameters, also with a step's prefix, and their defaults."""
 
 from __future__ import annotations
 
@@ -31,6 +31,66 @@ _OTHER_NAMES = {
     name: tuple(n for n in line.split() if n != name)
     for line in _SYNONYMS.splitlines()
     for name in line.split()
+}
+_FOREST = {
+    "max_depth": -1,  # for None: no limit
+    "max_leaf_nodes": None,
+    "min_impurity_decrease": 0.0,
+    "min_weight_fraction_leaf": 0.0,
+    "ccp_alpha": 0.0,
+}
+_LIGHTGBM = {
+    "boosting_type": "gbdt",
+    "colsample_bynode": 1.0,
+    "extra_trees": False,
+    "linear_tree": False,
+    "max_bin": 255,
+    "max_delta_step": 0.0,
+    "max_depth": -1,
+    "min_child_weight": 1e-3,
+    "min_split_gain": 0.0,
+    "path_smooth": 0.0,
+    "scale_pos_weight": 1.0,
+    "subsample_freq": 1,  # not the library's 0, with which ``subsample`` would change nothing
+}
+_XGBOOST = {
+    "booster": "gbtree",
+    "colsample_bylevel": 1.0,
+    "colsample_bynode": 1.0,
+    "grow_policy": "depthwise",
+    "max_bin": 256,
+    "max_delta_step": 0.0,
+    "num_parallel_tree": 1,
+    "scale_pos_weight": 1.0,
+}
+# By learner: what all runs of the memory that comes with the package had, though it is not part of
+# them. But for the number of trees, and of iterations, these are the defaults of the libraries.
+_HELD: dict[str, dict[str, Any]] = {
+    "lightgbm": _LIGHTGBM,
+    "lightgbm_regression": _LIGHTGBM,
+    "xgboost": _XGBOOST,
+    "xgboost_regression": _XGBOOST,
+    "catboost": {
+        "bagging_temperature": 1.0,
+        "border_count": 254,
+        "grow_policy": "SymmetricTree",
+        "min_data_in_leaf": 1,
+    },
+    "hist_gradient_boosting": {"max_depth": -1, "max_bins": 255, "early_stopping": False},
+    "random_forest": _FOREST,
+    "extra_trees": _FOREST,
+    "random_forest_regression": _FOREST | {"criterion": "squared_error"},
+    "svm": {"shrinking": True, "tol": 1e-3},
+    "mlp": {
+        "beta_1": 0.9,
+        "beta_2": 0.999,
+        "learning_rate": "constant",
+        "momentum": 0.9,
+        "n_iter_no_change": 10,
+        "solver": "adam",
+        "tol": 1e-4,
+    },
+    "knn": {"algorithm": "auto", "leaf_size": 30, "metric": "minkowski"},
 }
 _SEPARATORS = "_.:/"  # between a prefix and a name
 # ``log_C`` is no ``C``: before a name these words say that its value is another one.
@@ -99,6 +159,17 @@ def _before_known(name: str, known: Collection[str]) -> str:
     # The prefix ends in a separator, so its last word comes before an empty text.
     last = re.split(f"[{_SEPARATORS}]+", found)[-2:-1]
     return "" if _OF_VALUES.intersection(last) else found
+
+
+def held_values(learner: str, names: Iterable[str], recorded: Collection[str]) -> dict[str, Any]:
+    """What all runs of a bundled memory had of hyperparameters that it does not have.
+
+    They are called as in ``names``, by which the ``recorded`` ones may have other names, too.
+    Empty for a learner without such a memory.
+    """
+    held = _HELD.get(learner, {})
+    new = spelling(names, dict.fromkeys([*recorded, *held]))
+    return {new.get(name, name): value for name, value in held.items() if name not in recorded}
 
 
 def respell(names: Iterable[str], records: Iterable[TaskRecord]) -> list[TaskRecord]:

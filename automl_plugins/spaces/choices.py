@@ -24,7 +24,7 @@ from ConfigSpace.types import NotSet
 
 from automl_plugins.arrays import BoolArray, FloatArray
 from automl_plugins.spaces import ranges
-from automl_plugins.spaces.values import are_identical, index_of, plain
+from automl_plugins.spaces.values import are_identical, index_of, numbers_of, plain
 
 H = TypeVar("H", CategoricalHyperparameter, OrdinalHyperparameter)
 
@@ -52,6 +52,27 @@ def ordinal(
     """An ordered choice; ConfigSpace's own class where it is exact."""
     options = {"default_value": default, "meta": meta}
     return _make(OrdinalHyperparameter, ExactOrdinal, name, values, options)
+
+
+def unordered(
+    name: str, choices: Sequence[Any], *, weights: Sequence[float] | None = None
+) -> CategoricalHyperparameter:
+    """An unordered choice whose default is the middle one of its numbers, if there are several.
+
+    For frameworks without defaults, see ``ordered``: of ``[3, 5, 7, None]`` it is 5. With weights
+    it is the most probable choice, as ConfigSpace's own.
+    """
+    place = middle_number(choices) if weights is None else None
+    default = NotSet if place is None else choices[place]
+    return categorical(name, choices, weights=weights, default=default)
+
+
+def middle_number(choices: Sequence[Any]) -> int | None:
+    """The place of the middle one of the numbers among choices; None if there are not several."""
+    numbers = numbers_of(choices)
+    n = int(np.count_nonzero(~np.isnan(numbers)))
+    # What is no number is NaN, and comes last.
+    return int(np.argsort(numbers, kind="stable")[(n - 1) // 2]) if n > 1 else None
 
 
 def ordered(name: str, values: Sequence[Any]) -> OrdinalHyperparameter:

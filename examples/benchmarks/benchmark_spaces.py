@@ -1,9 +1,9 @@
 """Search spaces as users write them, with the learner's memory and without: real training.
 
-    benchmark_spaces.py  # 3 spaces, 18 data sets, 3 seeds, 10 trials
+    benchmark_spaces.py  # 5 spaces, 18 data sets, 3 seeds, 10 trials
 
-Choices of words ("sqrt", "scale") or of a few numbers stand where the memory has ranges. The data
-sets are those of ``memory_sources.py`` that no memory has; each configuration is trained on three
+Choices of words ("sqrt", "scale") or of a few numbers stand where the memory has ranges, or there
+are hyperparameters that it does not have, such as the depth of trees. The data sets are those of ``memory_sources.py`` that no memory has; each configuration is trained on three
 folds. Searches are appended to a file; a search in the file is not run again.
 
 Regret is the best balanced error so far less the least one that any search has found on the data
@@ -26,6 +26,7 @@ import pandas as pd
 from automl_plugins.adapters.optuna import AutoSampler
 from benchmark_outside import OUTSIDE
 from common import keep_rows, run_command
+from lightgbm import LGBMClassifier
 from memory_data import by_cost, prepared
 from memory_sources import SOURCES
 from memory_training import train
@@ -53,6 +54,32 @@ def forest(trial: optuna.Trial) -> dict[str, Any]:
     }
 
 
+def forest_grid(trial: optuna.Trial) -> dict[str, Any]:
+    """A random forest on the usual grid."""
+    return {
+        "n_estimators": trial.suggest_categorical("n_estimators", [25, 50, 100]),
+        "max_depth": trial.suggest_categorical("max_depth", [3, 5, 7, 10, None]),
+        "min_samples_split": trial.suggest_categorical("min_samples_split", [2, 5, 10]),
+        "min_samples_leaf": trial.suggest_categorical("min_samples_leaf", [1, 2, 4]),
+        "max_features": trial.suggest_categorical("max_features", ["sqrt", "log2", None]),
+    }
+
+
+def lightgbm(trial: optuna.Trial) -> dict[str, Any]:
+    """LightGBM, with what the memory does not have: depth, gain of a split, bagging."""
+    return {
+        "n_estimators": trial.suggest_int("n_estimators", 20, 150),
+        "learning_rate": trial.suggest_float("learning_rate", 0.01, 0.3, log=True),
+        "num_leaves": trial.suggest_int("num_leaves", 4, 100),
+        "max_depth": trial.suggest_int("max_depth", 3, 12),
+        "min_child_samples": trial.suggest_int("min_child_samples", 5, 100),
+        "min_split_gain": trial.suggest_float("min_split_gain", 0.0, 1.0),
+        "subsample": trial.suggest_float("subsample", 0.5, 1.0),
+        "subsample_freq": trial.suggest_int("subsample_freq", 1, 7),
+        "colsample_bytree": trial.suggest_float("colsample_bytree", 0.5, 1.0),
+    }
+
+
 def svm(trial: optuna.Trial) -> dict[str, Any]:
     """A support vector machine whose width is one of two words."""
     return {
@@ -73,6 +100,16 @@ def grid(trial: optuna.Trial) -> dict[str, Any]:
 #: By name: the model, whether its features are standardised, and its space.
 SPACES: dict[str, tuple[Callable[..., Any], bool, Callable[[optuna.Trial], dict[str, Any]]]] = {
     "random forest": (partial(RandomForestClassifier, random_state=0), False, forest),
+    "random forest on a grid": (
+        partial(RandomForestClassifier, random_state=0),
+        False,
+        forest_grid,
+    ),
+    "LightGBM": (
+        partial(LGBMClassifier, n_jobs=1, random_state=0, verbosity=-1),
+        False,
+        lightgbm,
+    ),
     "SVM": (partial(SVC, random_state=0, max_iter=200_000), True, svm),
     "SVM on a grid": (partial(SVC, random_state=0, max_iter=200_000), True, grid),
 }

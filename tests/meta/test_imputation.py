@@ -22,7 +22,7 @@ from ConfigSpace import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from automl_plugins.meta import MetaDataset, TaskRecord
+from automl_plugins.meta import MetaDataset, TaskRecord, bundled, portfolio
 from automl_plugins.meta.alignment import impute
 from automl_plugins.meta.designs.design import spread
 from automl_plugins.spaces.values import to_values, to_vector
@@ -174,6 +174,57 @@ def test_runs_of_other_branches_are_left_out() -> None:
     assert MetaDataset.from_records([record], trees).losses.tolist() == [1.0]
 
 
+# --- what all runs of a bundled memory had ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("learner", "unknown", "expected"),
+    [
+        # Trees of any depth are deep ones, or the choice that means it.
+        ("random_forest", Integer("max_depth", (2, 12)), 12),
+        ("random_forest", Integer("max_depth", (2, 50)), 20),
+        ("random_forest", Categorical("max_depth", [4, 8, None]), None),
+        ("lightgbm", Categorical("max_depth", [4, -1, 8]), -1),
+        ("random_forest", Categorical("max_depth", [4, 8, 16]), 16),
+        ("random_forest", Categorical("max_leaf_nodes", [4, 8, None]), None),
+        ("random_forest", Integer("max_leaf_nodes", (10, 100), default=30), 30),
+        ("random_forest", Float("ccp_alpha", (0.0, 0.05)), 0.0),
+        ("lightgbm", Categorical("max_bin", [63, 127, 300], default=63), 300),
+        ("lightgbm", Categorical("boosting_type", ["dart", "gbdt"]), "gbdt"),
+        ("lightgbm", Categorical("boosting_type", ["dart", "rf"]), "dart"),
+        # Of the number of trees more would be better.
+        ("random_forest", Integer("n_estimators", (10, 200), default=150), 150),
+    ],
+)
+def test_suggestions_have_what_all_runs_of_a_bundled_memory_had(
+    learner: str, unknown: Any, expected: Any
+) -> None:
+    """A forest with the recorded shares of columns has trees of any depth, not the shallowest."""
+    space = ConfigurationSpace(seed=0)
+    names = ("num_leaves", "min_child_samples")
+    if learner == "random_forest":
+        names = ("max_features", "min_samples_leaf")
+    space.add([bundled(learner).space[name] for name in names])
+    space.add(unknown)
+    memory = MetaDataset.from_records(bundled(learner).records(), space)
+    column = space.index_of[unknown.name]
+    assert memory.imputed is not None and memory.imputed[:, column].all()
+    assert {*(v[unknown.name] for v in to_values(space, memory.vectors))} == {expected}
+    design = portfolio(space, memory, None, k=7)
+    found = [configuration[unknown.name] for configuration in design.configurations]
+    assert found[:5] == [expected] * 5 and {*found[5:]} != {expected}
+
+
+def test_runs_of_users_have_the_defaults_of_the_space() -> None:
+    space = ConfigurationSpace({"max_features": (0.0, 1.0), "max_depth": (2, 12)})
+    runs = [{"max_features": x} for x in (0.1, 0.5)]
+    for tags in ({}, {"learner": "mine"}):
+        memory = MetaDataset.from_records(
+            [TaskRecord("t", runs, np.array([0.1, 0.2]), tags=tags)], space
+        )
+        assert [v["max_depth"] for v in to_values(space, memory.vectors)] == [7, 7]
+
+
 # --- what is suggested of hyperparameters that no run has --------------------------------------
 
 
@@ -182,7 +233,8 @@ def suggested(space: ConfigurationSpace, *runs: dict[str, Any], unknown: str) ->
     vectors = VectorSpace(space)
     rows = np.array([to_vector(space, run) for run in runs])
     mask = np.array([name == unknown for name in vectors.names])
-    found = spread(vectors, rows, mask)
+    defaults = to_vector(space, {name: space[name].default_value for name in space})
+    found = spread(vectors, rows, mask, defaults)
     known = ~mask
     np.testing.assert_array_equal(found[:, known], rows[:, known])
     return [run.get(unknown) for run in to_values(space, found)]
@@ -213,7 +265,7 @@ def test_values_that_no_run_has_are_spread(
 def test_columns_are_spread_in_ways_of_their_own() -> None:
     space = VectorSpace(ConfigurationSpace({name: (0.0, 1.0) for name in "abcx"}))
     rows = np.full((11, 4), 0.5)
-    found = spread(space, rows, np.array([True, True, True, False]))
+    found = spread(space, rows, np.array([True, True, True, False]), np.full(4, 0.5))
     assert (found[:5] == 0.5).all() and (found[:, 3] == 0.5).all()
     # Sobol: each lies in an octant of its own.
     assert len({*map(tuple, found[5:, :3] >= 0.5)}) == 6

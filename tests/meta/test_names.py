@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ConfigSpace import (
 )
 
 from automl_plugins.meta import MetaDataset, bundled
-from automl_plugins.meta.names import rename_all, spelling
+from automl_plugins.meta.names import held_values, rename_all, spelling
 from automl_plugins.meta.recognition import recognise
 from automl_plugins.meta.warm_start import advise
 from automl_plugins.records.task_record import TaskRecord
@@ -268,6 +269,46 @@ def test_suggestions_are_called_as_in_the_space(learner: str, ranges: Any, prefi
     space = ConfigurationSpace({f"{prefix}{name}": values for name, values in ranges.items()})
     expected, found = (advise(s, learner, k=3).design.configurations for s in (bare, space))
     assert found == [{f"{prefix}{n}": v for n, v in c.items()} for c in expected]
+
+
+@pytest.mark.parametrize(
+    ("learner", "module", "model"),
+    [
+        ("lightgbm", "lightgbm", "LGBMClassifier"),
+        ("lightgbm_regression", "lightgbm", "LGBMRegressor"),
+        ("random_forest", "sklearn.ensemble", "RandomForestClassifier"),
+        ("random_forest_regression", "sklearn.ensemble", "RandomForestRegressor"),
+        ("extra_trees", "sklearn.ensemble", "ExtraTreesClassifier"),
+        ("hist_gradient_boosting", "sklearn.ensemble", "HistGradientBoostingClassifier"),
+        ("svm", "sklearn.svm", "SVC"),
+        ("mlp", "sklearn.neural_network", "MLPClassifier"),
+        ("knn", "sklearn.neighbors", "KNeighborsClassifier"),
+    ],
+)
+def test_what_no_run_has_was_at_the_default_of_the_library(
+    learner: str, module: str, model: str
+) -> None:
+    defaults = getattr(importlib.import_module(module), model)().get_params()
+    recorded = list(bundled(learner).space)
+    held = held_values(learner, defaults, recorded)
+    assert held and not held.keys() & {*recorded}
+    # In a LightGBM without it, the recorded ``subsample`` would change nothing.
+    changed = {"subsample_freq": 1} if "lightgbm" in learner else {}
+    # "auto" stops early on more than 10 000 rows; no recorded data set has as many.
+    changed |= {"early_stopping": False} if "hist" in learner else {}
+    library = {n: -1 if n == "max_depth" and d is None else d for n, d in defaults.items()}
+    # Names of other interfaces of LightGBM, and its own default of what it does not list.
+    library |= {n: held[n] for n in held if "lightgbm" in learner and n not in library}
+    assert held == {name: library[name] for name in held} | changed
+
+
+@pytest.mark.parametrize("prefix", ["", "clf__", "my_"])
+def test_what_no_run_has_is_called_as_in_the_space(prefix: str) -> None:
+    names = [f"{prefix}{n}" for n in ("num_leaves", "bagging_freq", "lambda_l1", "max_bin")]
+    held = held_values("lightgbm", names, list(bundled("lightgbm").space))
+    assert held[f"{prefix}max_bin"] == 255
+    assert "subsample" not in held and "n_estimators" not in held
+    assert held_values("another learner", names, []) == {}
 
 
 def test_what_the_space_does_not_have_keeps_the_name_that_was_recorded() -> None:

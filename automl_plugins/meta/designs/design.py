@@ -16,7 +16,7 @@ from automl_plugins.formats import format_count
 from automl_plugins.meta.dataset import MetaDataset
 from automl_plugins.meta.tasks import TaskDescription, describe_task
 from automl_plugins.records.trial import finite_or_none
-from automl_plugins.spaces.values import to_values, to_vector
+from automl_plugins.spaces.values import to_values
 from automl_plugins.spaces.vector_space import VectorSpace
 
 
@@ -139,24 +139,27 @@ def make_design(
     notes: tuple[str, ...],
 ) -> Design:
     """A design of ``vectors`` (k, d), with scores (k,) and reasons (k)."""
-    vectors = spread(memory.vector_space, vectors, memory.arbitrary)
+    # What no run has is the same in all of them, or inactive.
+    defaults = np.fmax.reduce(memory.vectors)
+    vectors = spread(memory.vector_space, vectors, memory.arbitrary, defaults)
     values: Sequence[Mapping[str, object]] = to_values(memory.space, vectors)
     found = zip(vectors, values, map(float, scores), reasons, strict=True)
     return Design(method, tuple(Suggestion(*fields) for fields in found), notes)
 
 
-def spread(space: VectorSpace, vectors: FloatArray, arbitrary: BoolArray) -> FloatArray:
+def spread(
+    space: VectorSpace, vectors: FloatArray, arbitrary: BoolArray, defaults: FloatArray
+) -> FloatArray:
     """Configurations (n, d) that differ in ``arbitrary`` columns, a mask (d,), too.
 
-    A memory says nothing about these columns; if all suggestions had their defaults, a search
-    would learn nothing about them either. The first five configurations keep the defaults, the
+    A memory says nothing about these columns; if all suggestions had their ``defaults`` (d,), a
+    search would learn nothing about them either. The first five configurations keep them, the
     others get the points of a Sobol sequence, unless the space forbids them. A value that is not
     the default was chosen for the runs, and stays.
     """
     columns, n = np.flatnonzero(arbitrary), len(vectors) - _WITH_DEFAULTS
     if n < 1 or not len(columns):
         return vectors
-    defaults = to_vector(space.space, {hp.name: hp.default_value for hp in space.space.values()})
     # The first two points are a corner and the middle, which most defaults are.
     # SciPy warns of Sobol points whose number is no power of two; this is the first >= n + 2.
     points = qmc.Sobol(len(columns), scramble=False).random_base2((n + 1).bit_length())[2 : n + 2]

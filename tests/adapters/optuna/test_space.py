@@ -176,6 +176,16 @@ def test_runs_without_a_stepped_parameter_get_its_middle_as_of_a_range() -> None
     assert space["even"].default_value == 6 and space["order"].default_value == "a"
 
 
+def test_runs_without_a_choice_of_numbers_get_the_middle_one() -> None:
+    """Of the depths that users list, the first is the least."""
+    choices = {"depth": [3, 5, 7, None], "word": ["b", "a"], "one": ["b", 2], "on": [True, False]}
+    distributions = {n: CategoricalDistribution(c) for n, c in choices.items()}
+    first = {name: values[0] for name, values in choices.items()}
+    for space in (UnionSpace(distributions).vectors.space, space_of(distributions, [first])):
+        found = {name: space[name].default_value for name in space}
+        assert found == {"depth": 5, "word": "b", "one": "b", "on": True}
+
+
 def test_the_only_choice_may_be_nan() -> None:
     distribution = CategoricalDistribution([NAN])
     trial = create_trial(value=1.0, params={"c": NAN}, distributions={"c": distribution})

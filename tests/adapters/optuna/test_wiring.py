@@ -302,15 +302,29 @@ def test_independent_categories_are_drawn_by_name_and_by_number() -> None:
     names = [f"c{i}" for i in range(6)]
 
     def objective(trial: optuna.Trial) -> float:
-        return float(sum(trial.suggest_categorical(name, list(range(4))) for name in names))
+        return float(sum(map(ord, (trial.suggest_categorical(name, "abcd") for name in names))))
 
     sampler = ProposerSampler(Failing(), warn_independent_sampling=False, seed=0)
     found = params(search(sampler, objective, 16))
-    drawn = np.array([[values[name] for name in names] for values in found])
+    drawn = np.array([["abcd".index(values[name]) for name in names] for values in found])
     assert len(set(drawn[0].tolist())) > 1  # names differ within a trial
     blocks = drawn.reshape(4, 4, 6)  # every choice once in four trials
     assert (np.sort(blocks, axis=1) == np.arange(4)[:, None]).all()
     assert not (blocks == blocks[0]).all()  # and in another order each time
+
+
+@pytest.mark.parametrize("running", [0, 2, 3])
+def test_the_middle_of_numbers_comes_first_as_of_a_range(running: int) -> None:
+    choices = {"a": [7, None, 3, 5], "b": [0.1, 1.0, 10.0, 100.0], "c": ["x", 4, 4.0, "y", 9]}
+    sampler = ProposerSampler(Failing(), warn_independent_sampling=False, seed=0)
+    study = optuna.create_study(sampler=sampler)
+    trials = [study.ask() for _ in range(1 + running)]
+    found = [{n: trial.suggest_categorical(n, c) for n, c in choices.items()} for trial in trials]
+    assert found[0] == {"a": 5, "b": 1.0, "c": 4}
+    assert all(values["a"] != 5 for values in found[1:])  # the others in turn
+    study.tell(trials[0], 0.0)
+    later = {study.ask().suggest_categorical("a", choices["a"]) for _ in range(3 - running)}
+    assert {5, *(values["a"] for values in found[1:]), *later} == {3, 5, 7, None}
 
 
 @pytest.mark.parametrize("failing", [False, True])
