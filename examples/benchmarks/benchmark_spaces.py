@@ -3,8 +3,9 @@
     benchmark_spaces.py  # 5 spaces, 18 data sets, 3 seeds, 10 trials
 
 Choices of words ("sqrt", "scale") or of a few numbers stand where the memory has ranges, or there
-are hyperparameters that it does not have, such as the depth of trees. The data sets are those of ``memory_sources.py`` that no memory has; each configuration is trained on three
-folds. Searches are appended to a file; a search in the file is not run again.
+are hyperparameters that it does not have, such as the depth of trees. The data sets are those of
+``memory_sources.py`` that no memory has; each configuration is trained on three folds. Searches
+are appended to a file; a search in the file is not run again.
 
 Regret is the best balanced error so far less the least one that any search has found on the data
 set, in percent of the distance of the median of all its trials from that least one.

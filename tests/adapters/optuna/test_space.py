@@ -178,7 +178,12 @@ def test_runs_without_a_stepped_parameter_get_its_middle_as_of_a_range() -> None
 
 def test_runs_without_a_choice_of_numbers_get_the_middle_one() -> None:
     """Of the depths that users list, the first is the least."""
-    choices = {"depth": [3, 5, 7, None], "word": ["b", "a"], "one": ["b", 2], "on": [True, False]}
+    choices: dict[str, list[Any]] = {
+        "depth": [3, 5, 7, None],
+        "word": ["b", "a"],
+        "one": ["b", 2],
+        "on": [True, False],
+    }
     distributions = {n: CategoricalDistribution(c) for n, c in choices.items()}
     first = {name: values[0] for name, values in choices.items()}
     for space in (UnionSpace(distributions).vectors.space, space_of(distributions, [first])):

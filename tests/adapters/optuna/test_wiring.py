@@ -315,7 +315,11 @@ def test_independent_categories_are_drawn_by_name_and_by_number() -> None:
 
 @pytest.mark.parametrize("running", [0, 2, 3])
 def test_the_middle_of_numbers_comes_first_as_of_a_range(running: int) -> None:
-    choices = {"a": [7, None, 3, 5], "b": [0.1, 1.0, 10.0, 100.0], "c": ["x", 4, 4.0, "y", 9]}
+    choices: dict[str, list[Any]] = {
+        "a": [7, None, 3, 5],
+        "b": [0.1, 1.0, 10.0, 100.0],
+        "c": ["x", 4, 4.0, "y", 9],
+    }
     sampler = ProposerSampler(Failing(), warn_independent_sampling=False, seed=0)
     study = optuna.create_study(sampler=sampler)
     trials = [study.ask() for _ in range(1 + running)]
