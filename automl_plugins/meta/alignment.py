@@ -48,7 +48,8 @@ class AlignOptions(TypedDict, total=False):
             fractions without the sizes): then the others are unknown. A switch may be written as
             truth values or as 0 and 1.
         missing: What becomes of a run without a value for an active hyperparameter:
-            ``"impute"`` sets its default, ``"drop"`` leaves the run out.
+            ``"impute"`` sets its default, or what all runs of a bundled memory had; ``"drop"``
+            leaves the run out.
     """
 
     out_of_range: OutOfRange

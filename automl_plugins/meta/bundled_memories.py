@@ -71,7 +71,8 @@ def bundled(learner: str, *, metric: str | None = None) -> MetaDataset:
     ``seconds`` are CPU seconds of one thread over all folds, without preprocessing; NaN for the
     few runs (1.3 % of ``knn``, 0.4 % of ``logistic_regression``, 0.1 % of ``svm``) that ended
     before the clock moved on. A task's tag ``"family"`` is equal for data sets from one
-    source.
+    source; ``"learner"`` is ``learner``, by which suggestions have what all runs had of other
+    hyperparameters.
 
     Args:
         learner: One of ``LEARNERS``.

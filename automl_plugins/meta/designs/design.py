@@ -57,7 +57,8 @@ class Design(Sequence[Suggestion]):
     Attributes:
         method: Name of the design.
         suggestions: The configurations, distinct. A hyperparameter that no run of the memory has
-            is at its default in the first five, and spread over its range in the others.
+            is at its default in the first five, or at what all runs of a bundled memory had, and
+            spread over its range in the others.
         notes: What the user should know: which fall-back was taken, and why.
 
     Example::
