@@ -308,8 +308,13 @@ class RecordedObjective(SearchRecorder):
         self._found: Newest[SearchSpace] = Newest()
         self.__name__ = getattr(objective, "__name__", type(objective).__name__)
 
-    def __call__(self, expr: Any, memo: Mapping[Any, Any], ctrl: Any) -> Any:
+    def __call__(self, expr: Any, memo: Any = None, ctrl: Any = None) -> Any:
         """Evaluate the user's objective as Hyperopt does, and record the result."""
+        if ctrl is None:
+            raise TypeError(
+                "A recorded objective must be given the trial: call fmin without"
+                " pass_expr_memo_ctrl=False."
+            )
         start = time.perf_counter()
         try:
             if getattr(self.objective, "fmin_pass_expr_memo_ctrl", False):

@@ -244,6 +244,11 @@ def test_an_objective_that_asks_for_the_graph_gets_it() -> None:
     assert [told.losses[0] for told in store.single] == [0.0, 1.0, 2.0] == trials.losses()
 
 
+def test_a_recorded_objective_needs_the_trial() -> None:
+    with pytest.raises(TypeError, match="fmin without pass_expr_memo_ctrl=False"):
+        search(record(loss_of, FakeStore(), "t"), 1, pass_expr_memo_ctrl=False)
+
+
 def test_boasf_is_recorded_too() -> None:
     store, trials = FakeStore(), Trials()
     options: dict[str, Any] = {"rstate": np.random.default_rng(0), "verbose": False}
