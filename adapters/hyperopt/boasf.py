@@ -232,9 +232,8 @@ def _check_point(domain: Domain, point: Mapping[str, Any]) -> Values:
             raise ValueError(
                 f"points_to_evaluate: {label!r} must be a finite number, got {value!r}."
             )
-        if (
-            drawn_from in ("loguniform", "lognormal") and number <= 0
-        ):  # TPE would not learn from it
+        # TPE would not learn from it.
+        if drawn_from in ("loguniform", "lognormal") and number <= 0:
             raise ValueError(
                 f"points_to_evaluate: {label!r} must be above 0, got {value!r}: it is the value"
                 " itself, not its logarithm."
