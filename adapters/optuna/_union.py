@@ -24,7 +24,7 @@ from automl_plugins.arrays import FloatArray
 from automl_plugins.proposers.design import apportion, stratified_value
 from automl_plugins.records.trial import Status
 from automl_plugins.spaces import ranges
-from automl_plugins.spaces.choices import middle_number, one_of, ordered, unordered
+from automl_plugins.spaces.choices import one_of, ordered, unordered, usual_place
 from automl_plugins.spaces.conditions import Rule, as_condition
 from automl_plugins.spaces.values import index_of
 from automl_plugins.spaces.vector_space import VectorSpace
@@ -271,8 +271,8 @@ def even_value(
 ) -> Any:
     """The least-tried choice; of a range, a point of a sequence that fills it.
 
-    The middle comes first, also that of choices of numbers. It is point ``k``, the number of the
-    trial, as workers that begin together see the same trials.
+    The middle comes first, and of choices the usual one, see ``usual_place``. It is point ``k``,
+    the number of the trial, as workers that begin together see the same trials.
     """
     tried = np.concatenate([finished.values(name), running.values(name)])
     tried = tried[~np.isnan(tried)]
@@ -305,7 +305,7 @@ def even_value(
 def _first_choice(
     distribution: CategoricalDistribution, stored: Sequence[int], rng: np.random.Generator
 ) -> int:
-    """The index of a choice among those ``stored`` (n): the middle number, else drawn."""
-    middle = middle_number([distribution.choices[i] for i in stored])
+    """The index of the usual choice among those ``stored`` (n), else of one that is drawn."""
+    usual = usual_place([distribution.choices[i] for i in stored])
     n = len(stored)
-    return apportion(np.zeros(n), np.ones(n), rng) if middle is None else middle
+    return apportion(np.zeros(n), np.ones(n), rng) if usual is None else usual

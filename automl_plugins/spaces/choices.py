@@ -57,22 +57,30 @@ def ordinal(
 def unordered(
     name: str, choices: Sequence[Any], *, weights: Sequence[float] | None = None
 ) -> CategoricalHyperparameter:
-    """An unordered choice whose default is the middle one of its numbers, if there are several.
+    """An unordered choice whose default is that of ``usual_place``, else ConfigSpace's own.
 
-    For frameworks without defaults, see ``ordered``: of ``[3, 5, 7, None]`` it is 5. With weights
-    it is the most probable choice, as ConfigSpace's own.
+    For frameworks without defaults, see ``ordered``. With weights it is the most probable choice,
+    as ConfigSpace has it.
     """
-    place = middle_number(choices) if weights is None else None
+    place = usual_place(choices) if weights is None else None
     default = NotSet if place is None else choices[place]
     return categorical(name, choices, weights=weights, default=default)
 
 
-def middle_number(choices: Sequence[Any]) -> int | None:
-    """The place of the middle one of the numbers among choices; None if there are not several."""
+def usual_place(choices: Sequence[Any]) -> int | None:
+    """The place of the usual choice among numbers; None without two choices of that kind.
+
+    It is None, or a -1 beside positive numbers: with these libraries set no limit, as they do by
+    default. Without one it is the middle number, as of a range.
+    """
     numbers = numbers_of(choices)
-    n = int(np.count_nonzero(~np.isnan(numbers)))
-    # What is no number is NaN, and comes last.
-    return int(np.argsort(numbers, kind="stable")[(n - 1) // 2]) if n > 1 else None
+    known = np.flatnonzero(~np.isnan(numbers))
+    no_limit = [i for i, choice in enumerate(choices) if choice is None]
+    if not no_limit and np.count_nonzero(numbers <= 0.0) == 1:
+        no_limit = np.flatnonzero(numbers == -1.0).tolist()
+    if len(known) + len(no_limit) < 2 or not len(known):
+        return None
+    return no_limit[0] if no_limit else int(np.argsort(numbers)[(len(known) - 1) // 2])
 
 
 def ordered(name: str, values: Sequence[Any]) -> OrdinalHyperparameter:

@@ -21,6 +21,7 @@ from automl_plugins.spaces.choices import (
     categorical,
     one_of,
     ordinal,
+    usual_place,
 )
 from automl_plugins.spaces.conditions import is_active
 from automl_plugins.spaces.values import are_identical, to_values, values_of
@@ -49,6 +50,28 @@ def conditional(choices: list[Any], make: Any = categorical) -> ConfigurationSpa
 @pytest.mark.parametrize("choices", KEPT, ids=str)
 def test_ordinary_choices_are_those_of_configspace(choices: list[Any]) -> None:
     assert type(categorical("x", choices)) is CategoricalHyperparameter
+
+
+@pytest.mark.parametrize(
+    ("choices", "expected"),
+    [
+        ([3, 5, 7, None], 3),
+        (["a", None, 5], 1),
+        ([None, "balanced"], None),  # no numbers: nothing is known of words
+        ([7, 3, 5, 9], 2),
+        ([0.1, math.nan, "x", 1.0, 10.0], 3),
+        ([5, -1, 3], 1),
+        ([-1, 0, 1], 1),  # a correlation, say
+        ([-2, 1, 5], 1),
+        ([5, "x"], None),
+        (["a", "b"], None),
+        ([True, False], None),
+    ],
+)
+def test_the_usual_choice_sets_no_limit_or_is_the_middle_number(
+    choices: list[Any], expected: int | None
+) -> None:
+    assert usual_place(choices) == expected
 
 
 @pytest.mark.parametrize("make", [categorical, ordinal])

@@ -232,8 +232,8 @@ def test_a_value_that_is_no_option_is_refused() -> None:
         space.labels({"b": 1})
 
 
-def test_runs_without_a_choice_of_numbers_get_the_middle_one() -> None:
-    depths = hp.choice("depth", [3, 5, 7, None])
+def test_runs_without_a_choice_of_numbers_get_the_usual_one() -> None:
+    depths = hp.choice("depth", [3, 5, 7])
     likely = hp.pchoice("likely", [(0.7, 3), (0.2, 5), (0.1, 7)])
     space = translate({"depth": depths, "likely": likely}).space
     assert space["depth"].default_value == 5 and space["likely"].default_value == 3

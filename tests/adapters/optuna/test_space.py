@@ -176,9 +176,10 @@ def test_runs_without_a_stepped_parameter_get_its_middle_as_of_a_range() -> None
     assert space["even"].default_value == 6 and space["order"].default_value == "a"
 
 
-def test_runs_without_a_choice_of_numbers_get_the_middle_one() -> None:
+def test_runs_without_a_choice_of_numbers_get_the_usual_one() -> None:
     """Of the depths that users list, the first is the least."""
     choices: dict[str, list[Any]] = {
+        "bins": [63, 255, 127],
         "depth": [3, 5, 7, None],
         "word": ["b", "a"],
         "one": ["b", 2],
@@ -188,7 +189,7 @@ def test_runs_without_a_choice_of_numbers_get_the_middle_one() -> None:
     first = {name: values[0] for name, values in choices.items()}
     for space in (UnionSpace(distributions).vectors.space, space_of(distributions, [first])):
         found = {name: space[name].default_value for name in space}
-        assert found == {"depth": 5, "word": "b", "one": "b", "on": True}
+        assert found == {"bins": 127, "depth": None, "word": "b", "one": "b", "on": True}
 
 
 def test_the_only_choice_may_be_nan() -> None:

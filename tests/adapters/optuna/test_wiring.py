@@ -314,21 +314,22 @@ def test_independent_categories_are_drawn_by_name_and_by_number() -> None:
 
 
 @pytest.mark.parametrize("running", [0, 2, 3])
-def test_the_middle_of_numbers_comes_first_as_of_a_range(running: int) -> None:
+def test_the_usual_one_of_numbers_comes_first(running: int) -> None:
     choices: dict[str, list[Any]] = {
-        "a": [7, None, 3, 5],
+        "a": [7, 3, 9, 5],
         "b": [0.1, 1.0, 10.0, 100.0],
         "c": ["x", 4, 4.0, "y", 9],
+        "no limit": [3, 5, None, 7],
     }
     sampler = ProposerSampler(Failing(), warn_independent_sampling=False, seed=0)
     study = optuna.create_study(sampler=sampler)
     trials = [study.ask() for _ in range(1 + running)]
     found = [{n: trial.suggest_categorical(n, c) for n, c in choices.items()} for trial in trials]
-    assert found[0] == {"a": 5, "b": 1.0, "c": 4}
+    assert found[0] == {"a": 5, "b": 1.0, "c": 4, "no limit": None}
     assert all(values["a"] != 5 for values in found[1:])  # the others in turn
     study.tell(trials[0], 0.0)
     later = {study.ask().suggest_categorical("a", choices["a"]) for _ in range(3 - running)}
-    assert {5, *(values["a"] for values in found[1:]), *later} == {3, 5, 7, None}
+    assert {5, *(values["a"] for values in found[1:]), *later} == {3, 5, 7, 9}
 
 
 @pytest.mark.parametrize("failing", [False, True])
