@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import tempfile
 import warnings
@@ -31,11 +32,11 @@ from smac import Scenario
 from automl_plugins.meta import Design, Suggestion
 from automl_plugins.meta.alignment import align
 from automl_plugins.meta.conversion import conform
-from automl_plugins.meta.readings import read_runs
+from automl_plugins.meta.readings import read_runs, read_switch
 from automl_plugins.records.task_record import TaskRecord
 from automl_plugins.replay import Table
 from automl_plugins.spaces.choices import categorical, usual_place
-from automl_plugins.spaces.values import ABSENT, find, index_of, to_vector, values_of
+from automl_plugins.spaces.values import ABSENT, find, index_of, same, to_vector, values_of
 from automl_plugins.spaces.vector_space import VectorSpace
 
 Choices = list[Any]
@@ -203,15 +204,26 @@ def is_exact(choices: Choices) -> bool:
 @example([3, None, 5], None)
 def test_every_door_gives_the_same_answer(choices: Choices, data: Any) -> None:
     assume(all(index_of(choices, c) == i for i, c in enumerate(choices)))
+    # Of 0 and 0.0 a table cannot have one row each.
+    has_twins = any(same(a, b) for a, b in itertools.combinations(choices, 2))
     values = [1.0, True, "true", "1"] if data is None else []
     if data is not None:
         spelled = st.sampled_from([*choices, *map(str, choices)])
         values = [data.draw(st.one_of(ATOMS, spelled)) for _ in range(2)]
     exact = is_exact(choices)
+    switch = space_of(choices)["x"]
     for value in values:
+        # Of a switch, 0 is False in recorded runs, and in nothing else.
+        if not same(read_switch(switch, [value]), [value]):
+            continue
         expected = find(choices, value)
         for name, answer in DOORS.items():
             if not exact and name.startswith(("hyperopt", "smac")):
+                continue
+            if has_twins and name == "replay":
+                continue
+            # Of equal choices one is left, and [1, True, 0] becomes a switch.
+            if not exact and data is not None and name == "optuna_union":
                 continue
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
