@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,8 +20,6 @@ from automl_plugins.arrays import (
 )
 from automl_plugins.formats import format_count
 from automl_plugins.records.trial import Columns, Status, count_statuses, known_seconds
-
-_NO_CURVE: Mapping[float, float] = MappingProxyType({})  # one for all rows, so read only
 
 
 @dataclass(frozen=True)
@@ -108,7 +105,7 @@ class History:
         n = len(vectors)
         constraints = np.empty((n, 0)) if constraints is None else constraints
         missing = np.zeros(vectors.shape) if missing is None else missing
-        curves = [_NO_CURVE] * n if curves is None else curves
+        curves = [{} for _ in range(n)] if curves is None else curves
 
         def column(values: Any, default: float) -> FloatArray:
             return np.full(n, default) if values is None else np.asarray(values, dtype=np.float64)

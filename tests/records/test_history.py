@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import pickle
 from typing import Any
 
 import numpy as np
@@ -59,6 +61,13 @@ def test_columns_that_are_not_given() -> None:
     np.testing.assert_array_equal(history.missing, [[False], [False]])
     assert history.feasible.all()
     assert len(history) == history.n_finished == 2
+
+
+def test_a_history_can_be_copied_and_pickled() -> None:
+    history = History.of([[0.1], [0.2]], [1, 2])
+    for other in (copy.deepcopy(history), pickle.loads(pickle.dumps(history))):
+        for name in COLUMNS:
+            np.testing.assert_array_equal(getattr(other, name), getattr(history, name))
 
 
 def test_zero_seconds_are_unknown() -> None:
