@@ -191,7 +191,7 @@ def test_losses_that_are_all_zero_have_a_scale_of_the_known_data_sets() -> None:
     conditioned = model.conditioned()
     for row in range(5):
         conditioned.observe(row)
-    _, stretch = conditioned.scale(np.zeros(5))
+    *_, stretch = conditioned.scaled_posterior(np.zeros(5))
     known = np.exp(model.scale_prior_.log_stretch)
     assert known.min() <= stretch <= known.max()
 
@@ -246,7 +246,7 @@ def test_a_loss_far_from_all_others_leaves_shares() -> None:
     shares = recommender.next([0, 1, 2], losses, [], allowed).shares
     for row in range(3):
         conditioned.observe(row)
-    _, std = conditioned.scaled_posterior(losses, *conditioned.scale(losses))
+    _, std, *_ = conditioned.scaled_posterior(losses)
     left = np.mean(std**2) / np.mean(model.prior_variance)
     assert shares.sum() == pytest.approx(left) and left < 0.95
 

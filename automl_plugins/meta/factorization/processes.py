@@ -362,23 +362,22 @@ class Conditioned:
 
     def posterior(self, losses: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and deviation (N,) of all losses, noise included, given those (n,) of ``rows``."""
-        shift, stretch = self.scale(losses)
-        mean, std = self.scaled_posterior(losses, shift, stretch)
+        mean, std, shift, stretch = self.scaled_posterior(losses)
         return shift + stretch * mean, stretch * std
 
-    def scaled_posterior(
-        self, losses: FloatArray, shift: float, stretch: float
-    ) -> tuple[FloatArray, FloatArray]:
-        """``posterior`` on the common scale, given that of the new data set.
+    def scaled_posterior(self, losses: FloatArray) -> tuple[FloatArray, FloatArray, float, float]:
+        """``posterior`` on the common scale, and the shift and stretch of the new data set.
 
         ``mu_m = k' C^-1 z`` and ``v_m = k_mm + s^2 - k' C^-1 k`` (Fusi eq. 9), around the
         means of the pipelines.
         """
         t = len(self.rows)
-        z = (losses - shift) / stretch - self._mean[self.rows]
-        weights = solve_triangular(self._L[:t, :t], z, lower=True, check_finite=False)
+        known, L = self._mean[self.rows], self._L[:t, :t]
+        shift, stretch = self._scale_prior.infer(losses, known, L)
+        z = (losses - shift) / stretch - known
+        weights = solve_triangular(L, z, lower=True, check_finite=False)
         mean = self._mean + weights.astype(self._kind) @ self._V[:t]
-        return mean, self.deviation_after(())
+        return mean, self.deviation_after(()), shift, stretch
 
     def deviation_after(self, rows: Sequence[int]) -> FloatArray:
         """Deviation (N,) on the common scale if further rows, of any loss, were observed."""
@@ -389,10 +388,3 @@ class Conditioned:
         # What was written beyond ``rows`` is overwritten by the next pipeline observed.
         self.rows, self._explained = observed, explained
         return np.asarray(std)
-
-    def scale(self, losses: FloatArray) -> tuple[float, float]:
-        """Shift and stretch of the new data set, given losses (n,) of ``rows``."""
-        t = len(self.rows)
-        return self._scale_prior.infer(
-            np.asarray(losses, dtype=np.float64), self._mean[self.rows], self._L[:t, :t]
-        )

@@ -109,8 +109,7 @@ class Recommender:
             return Recommendation(row, None, None, np.full(d, 1.0 / d))
         conditioned = self._condition([r for r, k in zip(rows, known, strict=True) if k])
         values = losses[known]
-        shift, stretch = conditioned.scale(values)
-        mean, std = conditioned.scaled_posterior(values, shift, stretch)
+        mean, std, shift, stretch = conditioned.scaled_posterior(values)
         # Before running pipelines lower the deviation: only results tell of the data set.
         shares = self._shares(mean, std)
         best = (float(values.min()) - shift) / stretch
