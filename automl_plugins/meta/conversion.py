@@ -83,10 +83,9 @@ def convert(
             record = source.read_task(history, name=name, space=known)
         except UnnamedTask:  # matters to a memory of tasks, and not here
             record = source.read_task(history, name="converted", space=known)
-    if general or target.is_space(space):
-        return target.write_history(record, space, **options)
-    # ``space`` is in the language of the source: the record was read by it and contains it.
-    return target.write_history(record, None, **options)
+    # A ``space`` in the language of the source is in the record, which was read by it.
+    known = space if general or target.is_space(space) else None
+    return target.write_history(record, known, **options)
 
 
 def require_space(record: TaskRecord, space: ConfigurationSpace | None) -> ConfigurationSpace:
@@ -155,10 +154,9 @@ def _align_odd(
         plain = to_values(space.space, vectors[keep])
         found |= dict(zip(np.array(part)[keep].tolist(), plain, strict=True))
         coverages.append(coverage)
-    n = len(rows)
     warnings.warn(
-        f"{format_count(n, 'run')} of {record.name!r} had to be fitted to the search space."
-        f" {'; '.join(map(str, coverages))}.",
+        f"{format_count(len(rows), 'run')} of {record.name!r} had to be fitted to the search"
+        f" space. {'; '.join(map(str, coverages))}.",
         stacklevel=level_of_caller(),
     )
     return found

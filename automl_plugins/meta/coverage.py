@@ -173,12 +173,13 @@ def _note_left_out(coverage: Sequence[Coverage]) -> Iterator[Note]:
     n_runs, n_kept = sum(c.n_runs for c in coverage), sum(c.n_kept for c in coverage)
     if n_kept == n_runs:
         return
-    n_partial = sum(c.n_partial for c in coverage)
-    n_unrelated = sum(c.n_unrelated for c in coverage)
-    reasons = [f"{name} in {n}" for name, n in _sum_up(coverage, "dropped")]
-    reasons += [f"a lower budget in {n_partial}"] * bool(n_partial)
-    reasons += [f"another branch in {n_unrelated}"] * bool(n_unrelated)
-    because = f" because of {' and '.join(reasons)}" if reasons else ""
+    counted = [
+        *_sum_up(coverage, "dropped"),
+        ("a lower budget", sum(c.n_partial for c in coverage)),
+        ("another branch", sum(c.n_unrelated for c in coverage)),
+    ]
+    reasons = " and ".join(f"{name} in {n}" for name, n in counted if n)
+    because = f" because of {reasons}" if reasons else ""
     yield Note(f"{n_runs - n_kept} of {n_runs} recorded runs are left out{because}.")
 
 

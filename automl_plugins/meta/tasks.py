@@ -148,6 +148,7 @@ class TaskFeatures:
         known: Scaled meta-features (T, m) of the known tasks.
         new: Scaled meta-features of the new task (m,).
         described: Mask (T,) of the known tasks that have any of these meta-features.
+        useful: Whether the new task can be compared with at least two known ones.
     """
 
     def __init__(self, tasks: Sequence[MetaTask], task: TaskDescription = None) -> None:
@@ -163,7 +164,7 @@ class TaskFeatures:
         self.described = np.asarray(np.isfinite(self._values).any(axis=1))
         self.known = self._rank_all(self._values)
         self.new = self.describe(task)
-        self._has_task = task is not None
+        self.useful = task is not None and bool(self.names)
 
     def describe(self, task: TaskDescription) -> FloatArray:
         """Scaled meta-features (m,) of a task."""
@@ -174,11 +175,6 @@ class TaskFeatures:
         columns = zip(self._values.T, values.T, strict=True)
         # Without meta-features NumPy makes an array of one dimension.
         return np.array([_rank(known, new) for known, new in columns]).T.reshape(values.shape)
-
-    @property
-    def useful(self) -> bool:
-        """Whether the new task can be compared with at least two known ones."""
-        return self._has_task and bool(self.names)
 
     @property
     def gaps(self) -> FloatArray:

@@ -90,9 +90,9 @@ def _bound(distinct: FloatArray) -> FloatArray:
     """Ascending losses (n,), with those beyond +-1e150 spaced evenly up to +-2e150."""
     sizes = distinct.copy()
     above, below = distinct > HUGE, distinct < -HUGE
-    for beyond, sign in ((above, 1.0), (below, -1.0)):
-        n = int(beyond.sum())
-        sizes[beyond] = sign * HUGE * (1.0 + (np.arange(n) + 1.0)[:: int(sign)] / max(n, 1))
+    n, m = int(above.sum()), int(below.sum())
+    sizes[above] = HUGE * (1.0 + np.arange(1, n + 1) / max(n, 1))
+    sizes[below] = -HUGE * (1.0 + np.arange(m, 0, -1) / max(m, 1))
     return sizes
 
 

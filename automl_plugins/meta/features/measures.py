@@ -257,9 +257,8 @@ def entropy(codes: IntArray) -> float:
     return max(0.0, float(np.log2(n) - (counts * np.log2(counts)).sum() / n))
 
 
-def mutual_information(a: IntArray, b: IntArray, of_a: float | None = None) -> float:
+def mutual_information(a: IntArray, b: IntArray, of_a: float) -> float:
     """I(a; b) = H(a) + H(b) - H(a, b) in bits of codes (n,) >= 0, n >= 1; ``of_a`` is H(a)."""
-    of_a = entropy(a) if of_a is None else of_a
     # A code for each pair; of independent ones rounding may leave less than 0.
     return max(0.0, of_a + entropy(b) - entropy(a * (int(b.max()) + 1) + b))
 

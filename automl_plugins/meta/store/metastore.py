@@ -156,22 +156,20 @@ class MetaStore:
             TypeError: For a value that cannot be stored.
             ValueError: The same.
         """
+        time = clock.time() if time is None else time
         measured = {"loss": loss, "seconds": seconds, "budget": budget, "time": time}
+        columns = {}
         for name, value in measured.items():
             if value is not None and not isinstance(value, Real):
                 raise TypeError(f"{name} must be a number or None, got {value!r}.")
+            number = math.nan if value is None else plain_float(value, name=name)
+            columns[name] = np.array([number])
         if status is not None:
             try:
                 status = Status(status)  # type: ignore[arg-type]  # its name is a value, too
             except ValueError:
                 allowed = "'complete', 'pruned', 'failed' or None"
                 raise ValueError(f"status must be {allowed}, got {status!r}.") from None
-        if time is None:
-            measured["time"] = clock.time()
-        columns = {
-            name: np.array([math.nan if value is None else plain_float(value, name=name)])
-            for name, value in measured.items()
-        }
         record = TaskRecord(
             task,
             [configuration],
