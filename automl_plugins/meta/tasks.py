@@ -171,10 +171,14 @@ class TaskFeatures:
         return np.asarray(self._rank_all(meta_feature_row(task, self.names)[None])[0])
 
     def _rank_all(self, values: FloatArray) -> FloatArray:
-        """Ranks (n, m) of raw values (n, m) among those of the known tasks, in [0, 1]."""
-        columns = zip(self._values.T, values.T, strict=True)
-        # Without meta-features NumPy makes an array of one dimension.
-        return np.array([_rank(known, new) for known, new in columns]).T.reshape(values.shape)
+        """Mid-ranks (n, m) of raw values (n, m) among the finite known ones, in [0, 1]."""
+        ranks = np.full(values.shape, 0.5)
+        for known, new, out in zip(self._values.T, values.T, ranks.T, strict=True):
+            ordered = np.sort(known[np.isfinite(known)])
+            below = np.searchsorted(ordered, new, side="left")
+            upto = np.searchsorted(ordered, new, side="right")
+            np.divide(below + upto, 2.0 * len(ordered), out=out, where=np.isfinite(new))
+        return ranks
 
     @property
     def gaps(self) -> FloatArray:
@@ -200,11 +204,3 @@ def by_distance(gaps: FloatArray) -> FloatArray:
         nearest = gaps == gaps.min()
         return np.asarray(nearest / nearest.sum())
     return np.asarray(softmax(-0.5 * (gaps / width) ** 2))
-
-
-def _rank(known: FloatArray, values: FloatArray) -> FloatArray:
-    """Mid-ranks (n,) of ``values`` among the finite ``known`` ones, in [0, 1]."""
-    ordered = np.sort(known[np.isfinite(known)])
-    below = np.searchsorted(ordered, values, side="left")
-    upto = np.searchsorted(ordered, values, side="right")
-    return np.asarray(np.where(np.isfinite(values), (below + upto) / (2.0 * len(ordered)), 0.5))
