@@ -213,15 +213,10 @@ def dependent_elsewhere(space: VectorSpace, records: Iterable[TaskRecord]) -> Bo
     any other may not have had it.
     """
     spaces = [record.space for record in records if record.space is not None]
-    return np.array(
-        [
-            any(
-                parent.name not in space.space
-                for known in spaces
-                if name in known
-                for parent in known.parents_of[name]
-            )
-            for name in space.names
-        ],
-        dtype=bool,
-    )
+    dependent = {
+        name
+        for known in spaces
+        for name, parents in known.parents_of.items()
+        if any(parent.name not in space.space for parent in parents)
+    }
+    return np.array([name in dependent for name in space.names], dtype=bool)

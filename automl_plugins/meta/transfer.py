@@ -29,9 +29,9 @@ class TransferTemplate:
     """
 
     def __init__(self, memory: AlignedMemory, *, paper: bool = False, **options: Any) -> None:
-        made = surrogates.TwoStageTransfer
+        kind = surrogates.TwoStageTransfer
         self.memory = memory
-        self._surrogate = (made.paper if paper else made)(**options)
+        self._surrogate = kind.paper(**options) if paper else kind(**options)
         self._surrogate.check_arguments()
         self._sources: Newest[Sources] = Newest()
 

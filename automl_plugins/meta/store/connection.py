@@ -118,11 +118,6 @@ class Database:
         """Path of an SQLite database."""
         return Path(str(self.url.database))
 
-    @property
-    def _frozen(self) -> bool:
-        """Whether the database is a file that this user may not write, or in such a folder."""
-        return self.is_sqlite and is_frozen(self.file)
-
     def __str__(self) -> str:
         return self.address(hide_password=True)
 
@@ -185,7 +180,8 @@ class Database:
     def _transact(self, work: Callable[[Connection], T], options: dict[str, Any]) -> T:
         for attempt in range(_ATTEMPTS):
             # A file read as immutable may change all the same, which SQLite does not notice.
-            before = _content(self.file) if self._frozen else None
+            frozen = self.is_sqlite and is_frozen(self.file)
+            before = _content(self.file) if frozen else None
             try:
                 with self._connect() as connection:
                     connection = connection.execution_options(**options)
@@ -210,7 +206,7 @@ class Database:
 
     def _make_engine(self) -> Engine:
         if self.is_sqlite:
-            if self._frozen:  # for each transaction anew: others may have begun to write
+            if is_frozen(self.file):  # for each transaction anew: others may have begun to write
                 engine = sa.create_engine(
                     self.url,
                     creator=lambda: read_only(self.file, self.timeout),
